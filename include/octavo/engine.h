@@ -1,0 +1,79 @@
+// The engine: one model, one KV pool, one step loop on a thread of its own, many requests at once.
+//
+//   auto engine = Engine::load({.model = "model.gguf"});
+//   auto all = (*engine)->generate({{.prompt = (*engine)->tokenizer()->encode("Hello", {})}});
+//
+// Threads: every member may be called from any thread.
+#pragma once
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "octavo/chat_template.h"
+#include "octavo/config.h"
+#include "octavo/model_info.h"
+#include "octavo/request.h"
+#include "octavo/result.h"
+#include "octavo/tokenizer.h"
+
+namespace octavo {
+
+/// Long work tells how far it is: `done` of `total` bytes (0: unknown).
+using Progress = std::function<void(const char* what, std::uint64_t done, std::uint64_t total)>;
+
+/// What the start-up banner says; decided once by load().
+struct EngineReport {
+  ModelInfo model;
+  std::string fingerprint;                // model fingerprint + numerics options: OpenAI's system_fingerprint
+  std::string isa;                        // "avx2"
+  std::vector<std::string> isa_not_used;  // "avx512: this CPU has no AVX512F"
+  std::uint32_t threads = 0;
+  KvType kv_type = KvType::kBF16;
+  std::uint64_t packed_weights_bytes = 0, activation_bytes = 0, kv_bytes = 0;
+  std::uint64_t kv_bytes_per_token = 0;  // what the pool charges, padding included
+  std::uint32_t block_tokens = 0, num_blocks = 0, num_groups = 0;
+  std::uint64_t tokens_that_fit = 0;
+  std::uint32_t max_model_len = 0;   // longest request: prompt + output
+  std::string max_model_len_reason;  // why it is lower than the model's context; empty if it is not
+  std::uint32_t max_num_seqs = 0, max_num_batched_tokens = 0;
+};
+
+/// Cumulative counters and present gauges.
+struct EngineStats {
+  std::uint32_t running = 0, waiting = 0;
+  std::uint32_t blocks_total = 0, blocks_used = 0;
+  std::uint64_t steps = 0, computed_tokens = 0;  // every token that went through the weights
+  std::uint64_t prompt_tokens = 0, generated_tokens = 0, preemptions = 0;
+  std::uint64_t prefix_queries = 0, prefix_hits = 0;  // tokens
+  std::uint64_t finished_stop = 0, finished_length = 0, finished_abort = 0, finished_error = 0;
+  /// Steps by tokens in the step: <= 1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, more.
+  std::array<std::uint64_t, 12> step_tokens{};
+};
+
+class Engine {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Engine>> load(const EngineConfig& config, const Progress& progress = {});
+  virtual ~Engine() = default;
+
+  /// Refuses with numbers what can never be served (kContextLength, kInvalidArgument) or not now (kExhausted,
+  /// kUnavailable while draining).
+  [[nodiscard]] virtual Result<RequestId> submit(Request request, Sink sink) = 0;
+  /// Ends a request at the next step; its blocks are freed and its sink gets kAbort. Unknown ids are ignored.
+  virtual void abort(RequestId id) = 0;
+  /// Runs all requests as one batch and waits. Completions by request, then by choice.
+  [[nodiscard]] virtual Result<std::vector<std::vector<Completion>>> generate(std::vector<Request> requests) = 0;
+
+  [[nodiscard]] virtual const EngineReport& report() const = 0;
+  [[nodiscard]] virtual const Tokenizer* tokenizer() const = 0;         // nullptr: the folder has none
+  [[nodiscard]] virtual const ChatTemplate* chat_template() const = 0;  // nullptr: the model has none
+  [[nodiscard]] virtual EngineStats stats() const = 0;
+
+  /// Refuses new requests, waits for the running ones until `timeout`, then aborts the rest. True: all finished.
+  virtual bool drain(std::chrono::milliseconds timeout) = 0;
+};
+
+}  // namespace octavo

@@ -1,0 +1,54 @@
+#include "base/file_map.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace octavo {
+namespace {
+
+Error system_error(ErrorCode code, const std::string& path, const char* doing) {
+  return {code, path + ": cannot " + doing + ": " + std::strerror(errno), ""};
+}
+
+}  // namespace
+
+Result<FileMap> FileMap::open(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return system_error(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo, path, "open");
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) {
+    Error error = system_error(ErrorCode::kIo, path, "read its size");
+    ::close(fd);
+    return error;
+  }
+  if (!S_ISREG(info.st_mode) || info.st_size == 0) {
+    ::close(fd);
+    const char* what = S_ISREG(info.st_mode) ? ": the file is empty" : ": not a regular file";
+    return Error{ErrorCode::kInvalidArgument, path + what, ""};
+  }
+  const auto size = static_cast<std::size_t>(info.st_size);
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  ::close(fd);
+  if (address == MAP_FAILED) return system_error(ErrorCode::kIo, path, "map");
+  return FileMap(path, {static_cast<const std::byte*>(address), size});
+}
+
+FileMap::FileMap(FileMap&& other) noexcept : path_(std::move(other.path_)), bytes_(std::exchange(other.bytes_, {})) {}
+
+FileMap& FileMap::operator=(FileMap&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+FileMap::~FileMap() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+}  // namespace octavo

@@ -1,0 +1,20 @@
+// From a file's row-major blocks to N16 panels (layout: kernels/gemm.h). Exact: no value changes.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/packed.h"
+#include "tensor/tensor_type.h"
+
+namespace octavo {
+
+/// The format a tensor type is packed to; types without a kernel of their own become BF16.
+[[nodiscard]] WeightFormat packed_format_of(TensorType type);
+[[nodiscard]] std::uint64_t panel_bytes(WeightFormat format, std::uint32_t k);
+
+/// Packs panels [panel_begin, panel_end) of a matrix [n, k] stored as rows of `type` blocks. `format` is
+/// packed_format_of(type), or kF32 for --dequantize f32. `out` is the start of panel 0.
+void pack_panels(TensorType type, const std::byte* rows, std::uint32_t n, std::uint32_t k, WeightFormat format,
+                 std::uint32_t panel_begin, std::uint32_t panel_end, std::byte* out);
+
+}  // namespace octavo
