@@ -17,6 +17,12 @@ endif()
 # octavo_module(NAME library...) : src/NAME/*.cc (and one level below) becomes octavo_NAME.
 function(octavo_module name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cc)
+  if(NOT sources)  # a folder of headers
+    add_library(octavo_${name} INTERFACE)
+    target_include_directories(octavo_${name} INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
+    target_link_libraries(octavo_${name} INTERFACE ${ARGN})
+    return()
+  endif()
   add_library(octavo_${name} STATIC ${sources})
   target_include_directories(octavo_${name} PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(octavo_${name} PUBLIC ${ARGN} PRIVATE octavo_options)
