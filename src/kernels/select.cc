@@ -1,0 +1,65 @@
+#include "kernels/select.h"
+
+#include "kernels/cpu_features.h"
+#include "kernels/entries.h"
+
+namespace octavo {
+namespace {
+
+/// The entries of one instruction set.
+#define OCTAVO_KERNEL_TABLE(isa)                                                                                   \
+  Kernels {                                                                                                        \
+    .name = #isa, .prepare_rows = isa::prepare_rows, .gemm = isa::gemm, .unpack_row = isa::unpack_row,             \
+    .rms_norm = nullptr, .add = nullptr, .scale = nullptr, .gated = nullptr, .soft_cap = nullptr, .rope = nullptr, \
+    .store_kv = nullptr, .attend = nullptr, .merge = nullptr, .log_sum_exp = nullptr, .argmax = nullptr,           \
+    .top = nullptr, .exp_sum = nullptr,                                                                            \
+  }
+
+constexpr Kernels kRef = OCTAVO_KERNEL_TABLE(ref);
+constexpr Kernels kAvx2 = OCTAVO_KERNEL_TABLE(avx2);
+
+#undef OCTAVO_KERNEL_TABLE
+
+struct Table {
+  const Kernels* kernels;
+  std::string missing;  // empty: it can run
+};
+
+/// Slowest first.
+std::vector<Table> tables() {
+  const CpuFeatures cpu = detect_cpu();
+  return {{&kRef, missing_for_ref(cpu)}, {&kAvx2, missing_for_avx2(cpu)}};
+}
+
+}  // namespace
+
+std::vector<const Kernels*> runnable_kernels() {
+  std::vector<const Kernels*> out;
+  for (const auto& table : tables()) {
+    if (table.missing.empty()) out.push_back(table.kernels);
+  }
+  return out;
+}
+
+Result<KernelChoice> select_kernels(const std::string& wanted) {
+  KernelChoice choice;
+  std::string possible;
+  std::string refused;
+  for (const auto& [kernels, missing] : tables()) {
+    const std::string name = kernels->name;
+    if (!missing.empty()) {
+      choice.not_used.push_back(name + ": " + missing);
+      if (name == wanted) refused = missing;
+      continue;
+    }
+    possible += (possible.empty() ? "" : ", ") + name;
+    if (wanted.empty() || wanted == name) choice.kernels = kernels;  // the last one that may run is the fastest
+  }
+  if (choice.kernels != nullptr) return choice;
+  const std::string can = possible.empty() ? "no kernels can run on this CPU" : "possible here: " + possible;
+  if (wanted.empty()) return Error{ErrorCode::kUnsupported, can + "; Octavo needs FMA", "OCTAVO_ISA"};
+  const std::string why = refused.empty() ? "is not an instruction set Octavo knows" : "cannot run: " + refused;
+  return Error{ErrorCode::kInvalidArgument, "OCTAVO_ISA '" + wanted + "' " + why + "; " + can, "OCTAVO_ISA"};
+}
+
+}  // namespace octavo
