@@ -1,17 +1,16 @@
 // KV bookkeeping: which sequence owns which block. No bytes, threads, clock or model: server and simulator run this.
 //
 // A plan under construction is a stack. Planning calls write in place and journal their inverse; a mark is a height.
-//   take back a victim = rewind to its mark     abandon = rewind to the bottom     commit = forget the journal
-// Inverses run in reverse order, so the free list (intrusive, doubly linked, the journal keeps a node's old neighbours)
-// comes back node for node. While a plan is open only its planner may look at this object.
-// Planning calls need an open plan; they answer false on shortage and have then touched nothing.
+//   take something back = rewind to its mark     abandon = rewind to the bottom     commit = forget the journal
+// Inverses run in reverse order, so the free list comes back node for node. While a plan is open only its planner may
+// look at this object. Planning calls that answer false have touched nothing.
 //
-// Two heights per sequence: planned (by commits) and processed (by results). Window blocks, and blocks of a sequence
-// released with a step in flight, go free when processed. Sources of copies and loads are held until commit.
-// Contiguous strategies hand out consecutive ids of the same pool, so tables, plans and kernels cannot tell them apart;
-// they never share blocks: lookup finds nothing and fork copies.
+// Growing and publishing are two calls: grow() takes blocks, publish() lets others find the full ones. A planner
+// publishes only rows that it will not take back, so nobody ever leans on a block that nobody fills.
 //
-// Threads: engine thread only. Memory: tables, nodes, journal and index slots are sized in the constructor.
+// A sequence has the same number of pages in every group; behind a window they are gone (TableView::first_page).
+// Threads: engine thread only. Memory: nodes, tables and index are sized in the constructor; the journal keeps its
+// capacity.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +24,7 @@ namespace octavo {
 
 /// Height of a plan under construction: the journal and the arrays of its block operations.
 struct KvMark {
-  std::size_t journal = 0, saves = 0, loads = 0, copies = 0, zeros = 0;
+  std::size_t journal = 0, copies = 0, zeros = 0;
 };
 
 class KvManager {
@@ -42,28 +41,32 @@ class KvManager {
   void abandon();
 
   // Questions.
+  [[nodiscard]] const KvConfig& config() const;
   [[nodiscard]] PrefixHit lookup(const SeqTokens& tokens) const;
-  [[nodiscard]] bool can_ever_hold(std::uint32_t tokens) const;                      // refuse at the door, with numbers
-  [[nodiscard]] bool can_hold_now(std::uint32_t tokens, std::uint32_t spare) const;  // admission
+  [[nodiscard]] std::uint32_t blocks_for(std::uint32_t tokens) const;  // most blocks that so long a sequence holds
+  [[nodiscard]] bool can_ever_hold(std::uint32_t tokens) const;        // refuse at the door
+  [[nodiscard]] std::uint32_t longest() const;  // most tokens that can_ever_hold, at most max_model_len
+  /// Room for a newcomer of that many tokens, beside `spare` blocks that stay free?
+  [[nodiscard]] bool can_hold_now(std::uint32_t tokens, const PrefixHit& hit, std::uint32_t spare) const;
+  [[nodiscard]] std::uint32_t missing(SeqId seq, std::uint32_t tokens) const;  // blocks_for(tokens) beyond those it has
+  [[nodiscard]] Pos reach(SeqId seq, Pos wanted) const;                        // how far grow() can go now, <= wanted
   [[nodiscard]] bool holds(SeqId seq) const;
   [[nodiscard]] TableView table(SeqId seq, GroupId group) const;
   [[nodiscard]] KvCounters counters() const;
-  [[nodiscard]] std::uint64_t state_hash() const;
+  [[nodiscard]] std::uint64_t state_hash() const;  // of all that decides what comes next
 
   // Planning calls.
-  [[nodiscard]] bool admit(SeqId seq, const SeqTokens& tokens, const PrefixHit& hit, Pos end);  // pins, then grows
-  [[nodiscard]] bool grow(SeqId seq, const SeqTokens& tokens, Pos end);  // own blocks for [0, end); publishes full ones
-  [[nodiscard]] bool fork(SeqId parent, SeqId child);                    // shares; the first writer copies the tail
-  [[nodiscard]] bool swap_out(SeqId seq, When when);
-  [[nodiscard]] bool swap_in(SeqId seq, When when);
-  void release(SeqId seq);  // finish, abort, preempt by recompute: tail first, hashes kept
+  void admit(SeqId seq, const SeqTokens& tokens, const PrefixHit& hit);  // pins the hit; `hit` is of this very state
+  [[nodiscard]] bool grow(SeqId seq, Pos end);                           // own blocks for [0, end)
+  void publish(SeqId seq, const SeqTokens& tokens, Pos end);             // full blocks of [0, end) may be found
+
+  /// Finish, abort, preemption by recompute: tail first, hashes kept. With or without an open plan.
+  void release(SeqId seq);
 
   // What results say. Never with a plan open.
-  void processed(SeqId seq, Pos end);             // computed up to `end`: windows move on, deferred frees happen
-  void discard_unprocessed(SeqId seq);            // the step failed: unpublish what it would have filled
-  void moved(const TierMove& move, bool intact);  // a kAlongside move ended; false: the slot is void, recompute
-  [[nodiscard]] bool reset_prefix_cache();        // false while any block is in use
-  void take_events(KvEventBatch& out);
+  void processed(SeqId seq, Pos end);        // computed up to `end`: windows move on
+  void unpublish(SeqId seq, Pos processed);  // a step failed: blocks not filled before `processed` are not to be found
+  [[nodiscard]] bool reset_prefix_cache();   // false while any block is in use
 
  private:
   struct State;

@@ -1,30 +1,35 @@
 // The scheduler: queues + KV bookkeeping + one token budget -> StepPlan. Server and simulator run this very object.
 //
 //   while (scheduler.has_work()) {
-//     if (!scheduler.schedule(now, plan)) wait;      // nothing has changed yet
+//     scheduler.expire(now);
+//     if (!scheduler.schedule(plan)) break;          // nothing has changed yet
 //     scheduler.commit(plan);                        // or abandon(): no trace
 //     executor.run(plan, result);
-//     scheduler.apply(result, now);                  // tokens appended, finished released
+//     scheduler.apply(result);                       // tokens appended, ended sequences released
+//     for (SeqId id : scheduler.ended()) ...         // why they ended: find(id)->finish; valid until the next commit
 //   }
 //
-// How a plan is made: one walk over running by rank, then waiting by rank (none that ranks behind a victim), spending
-// the budget. Running sequences behind the cursor keep one token each in reserve: no long prompt freezes a stream. On a
-// shortage the victim is the last by rank; since the walk goes by rank too, a victim of the first pass is always behind
-// the cursor. One already in the plan (a waiting sequence preempts it) is taken back by rewinding plan and KV to
-// its mark and walking on from there without it: whatever leaned on it, a shared block for one, is redone, not patched.
-// Places taken in vain (the waiting one still does not fit) are given back the same way, and the walk ends before it.
+// How a plan is made (docs/scheduling.md):
+//   1. Floor. Running sequences, by rank, take the blocks for one token each. On a shortage the last by rank is
+//      preempted; it is behind the cursor or at it, so nothing planned is taken back.
+//   2. Spend. Running and waiting together, by rank, take tokens while the budget lasts; one token of it stays reserved
+//      for each running sequence still to come. Chunks shrink to the blocks there are. A waiting sequence needs a seat
+//      and room for all its known tokens, beside what running prompts still miss; where the policy allows it preempts
+//      those that rank behind it, and gives them back if it still cannot start. Then, nobody behind it starts either.
+// Full blocks are published as their row is planned; from there on nothing takes the row back.
 //
 // The scheduler's own deltas are the plan itself (rows, admitted, preempted): schedule() only reads sequences, commit()
-// walks the lists. Order of calls: at most one plan is open; add, abort and apply never run while one is.
-// Committed plans may be ahead of results (computed > processed): that is all that overlap needs later.
-// Threads: engine thread only. Memory: queues, marks and victims are reserved for max_num_seqs + max_queued at start.
+// walks the lists. Order of calls: at most one plan is open; add, finish, expire and apply never run while one is.
+// Threads: engine thread only. Time comes in as an argument.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "base/ids.h"
 #include "kv/kv_manager.h"
+#include "octavo/config.h"
 #include "sched/policy.h"
 #include "sched/sequence.h"
 #include "sched/step_plan.h"
@@ -32,53 +37,68 @@
 
 namespace octavo {
 
-enum class Batching : std::uint8_t { kContinuous, kStatic };  // kStatic: the batch closes until its longest ends
-enum class PreemptMode : std::uint8_t { kRecompute, kSwap, kCheapest };
-
 struct SchedulerConfig {
-  std::uint32_t max_num_seqs = 256;
-  std::uint32_t max_num_batched_tokens = 2048;     // the budget of a step, >= max_num_seqs
-  std::uint32_t long_prefill_token_threshold = 0;  // 0 off: most tokens of one sequence in one step
+  std::uint32_t max_num_seqs = 64;
+  std::uint32_t max_num_batched_tokens = 512;      // the budget of a step, >= max_num_seqs
+  std::uint32_t long_prefill_token_threshold = 0;  // most tokens of one sequence in one step; 0: no limit
   std::uint32_t max_model_len = 4096;
   std::uint32_t max_queued = 4096;
   std::uint32_t watermark_blocks = 0;  // kept free by admissions while something runs
   Batching batching = Batching::kContinuous;
-  PreemptMode preempt = PreemptMode::kRecompute;
+  bool discard_kv_after_sample = false;  // the naive mode: each sampled token forgets the KV, all is computed again
+  std::string model_fingerprint;         // roots the names of cached blocks
 };
 
 /// Why add() said no, with the numbers that the client is told.
 struct Refusal {
-  enum class Why : std::uint8_t { kNone, kTooLong, kNeverFits, kQueueFull };
+  enum class Why : std::uint8_t {
+    kNone,
+    kTooLong,    // asked: prompt + max_new_tokens; limit: max_model_len
+    kNeverFits,  // asked: tokens it would hold; limit: the most that the pool holds
+    kQueueFull,  // asked: waiting with this one; limit: max_queued
+  };
   Why why = Why::kNone;
   std::uint64_t asked = 0;
   std::uint64_t limit = 0;
 };
 
-/// One line of the trace ring: a step in numbers.
-struct StepRecord {
-  StepId step;
-  std::uint32_t running, waiting, rows, tokens, prompt_tokens, cached_tokens, admitted, preempted, blocks_free;
+/// Since the start, by committed plans and applied results.
+struct SchedulerCounters {
+  std::uint64_t steps = 0;
+  std::uint64_t rows = 0;
+  std::uint64_t computed_tokens = 0;  // through the model, recomputed ones included
+  std::uint64_t prompt_tokens = 0;    // of those, prompt
+  std::uint64_t sampled_tokens = 0;
+  std::uint64_t cached_tokens = 0;  // taken from the prefix cache instead
+  std::uint64_t admitted = 0;       // resumed ones included
+  std::uint64_t preempted = 0;
+  std::uint64_t lost_tokens = 0;  // computed, then given up by preemption
+  std::uint64_t finished = 0;
 };
 
 class Scheduler {
  public:
+  /// `policy` and `kv` outlive the scheduler. kv's max_seqs is at least max_num_seqs.
   Scheduler(const SchedulerConfig& config, const Policy& policy, KvManager& kv);
   ~Scheduler();
 
+  /// `id` is new; `prompt` is not empty. Nothing is kept of a refused one.
   [[nodiscard]] Refusal add(SeqId id, const SeqLimits& limits, std::span<const TokenId> prompt, Micros now);
-  void fork(SeqId parent, SeqId child, Micros now);  // parallel samples share their prompt
-  void finish(SeqId id, Finish why);                 // abort, stop string; freed once no step is in flight
-  void set_budget(std::uint32_t tokens);             // latency target steers the budget; never changes bits
+  void finish(SeqId id, Finish why);  // abort, stop string, error; unknown or ended ids are ignored
+  void expire(Micros now);            // ends all whose deadline has passed
 
-  [[nodiscard]] bool schedule(Micros now, StepPlan& plan);  // false: nothing to do. `plan` keeps its capacity
+  [[nodiscard]] bool schedule(StepPlan& plan);  // false: nothing to do, no plan is open. `plan` keeps its capacity
   void commit(const StepPlan& plan);
-  void abandon(const StepPlan& plan);
-  void apply(const StepResult& result, Micros now);
+  void abandon();
+  void apply(const StepResult& result);
 
   [[nodiscard]] bool has_work() const;
-  [[nodiscard]] const Sequence* find(SeqId id) const;  // until it is reported in StepPlan::finished
-  [[nodiscard]] StepRecord record() const;             // of the last committed step
-  [[nodiscard]] std::uint64_t state_hash() const;      // queues, sequences, KV: equal before schedule and after abandon
+  [[nodiscard]] std::uint32_t num_running() const;
+  [[nodiscard]] std::uint32_t num_waiting() const;
+  [[nodiscard]] const Sequence* find(SeqId id) const;  // nullptr once it was reported in a committed plan's `finished`
+  [[nodiscard]] std::span<const SeqId> ended() const;  // since the last commit: the next plan's `finished`
+  [[nodiscard]] const SchedulerCounters& counters() const;
+  [[nodiscard]] std::uint64_t state_hash() const;  // queues, sequences, KV: equal before schedule and after abandon
 
  private:
   struct State;

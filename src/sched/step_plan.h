@@ -6,9 +6,8 @@
 // What a plan does not hold: sampling parameters. They are no matter of scheduling and live with the sampler, by SeqId.
 //
 // Every array holds trivially copyable records without padding, so bytes are canonical: equal plans have equal bytes.
-// Memory: arrays are reserved once for the config's limits; clear() keeps capacity. Threads: one holder at a time.
+// Memory: arrays keep their capacity through clear(). Threads: one holder at a time.
 #pragma once
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,6 +16,7 @@
 
 #include "base/ids.h"
 #include "kv/block_ops.h"
+#include "octavo/result.h"
 
 namespace octavo {
 
@@ -25,8 +25,12 @@ struct StepRow {
   SeqId seq;
   Pos first_pos;
   std::uint32_t tokens_begin;
-  std::uint32_t num_tokens;  // >= 1
-  std::uint32_t num_logits;  // trailing positions that sample: 0 mid-prompt, 1 usually, k+1 to verify k drafts
+  std::uint32_t num_tokens;   // >= 1
+  std::uint32_t num_logits;   // trailing positions whose logits are wanted: 0 mid-prompt, 1 usually
+  std::uint32_t num_samples;  // the last of those that sample a next token: 0 or 1
+  std::uint32_t num_prompt;   // of num_tokens, how many are prompt: for metrics and prices
+
+  [[nodiscard]] Pos end() const { return first_pos + num_tokens; }
 };
 
 /// One row in one KV group: blocks[blocks_begin + i] holds positions from (first_page + i) * block_tokens.
@@ -42,19 +46,17 @@ struct Admission {
   std::uint32_t resumed;        // 1: it ran before
 };
 
-enum class Preempt : std::uint32_t { kRecompute, kSwap };
-
+/// Its blocks are gone; it waits and will recompute.
 struct Preemption {
   SeqId seq;
-  Preempt how;
-  std::uint32_t lost_tokens;  // computed tokens given up, 0 when swapped
+  std::uint64_t lost_tokens;  // computed tokens given up
 };
 
 struct StepPlan {
   StepId step;
   std::uint32_t num_groups = 0;
   std::uint32_t block_tokens = 0;
-  BlockOps ops;                  // first, see kv/block_ops.h for the order
+  BlockOps ops;                  // first, see kv/block_ops.h
   std::vector<StepRow> rows;     // [rows], most urgent first
   std::vector<TokenId> tokens;   // [sum of num_tokens]
   std::vector<RowTable> tables;  // [rows, num_groups]
@@ -63,14 +65,15 @@ struct StepPlan {
   std::vector<Preemption> preempted;
   std::vector<SeqId> finished;  // since the last plan: the executor drops their state
 
-  [[nodiscard]] bool empty() const {
-    return rows.empty() && preempted.empty() && finished.empty() && ops.saves.empty() && ops.loads.empty();
-  }
+  [[nodiscard]] bool empty() const { return rows.empty() && admitted.empty() && preempted.empty() && finished.empty(); }
   [[nodiscard]] std::span<const TokenId> tokens_of(const StepRow& r) const {
     return {tokens.data() + r.tokens_begin, r.num_tokens};
   }
   [[nodiscard]] const RowTable& table_of(std::size_t row, GroupId g) const {
     return tables[row * num_groups + g.value];
+  }
+  [[nodiscard]] std::span<const BlockId> blocks_of(const RowTable& t) const {
+    return {blocks.data() + t.blocks_begin, t.num_blocks};
   }
 };
 
@@ -78,31 +81,26 @@ struct StepPlan {
 template <class Plan, class F>
 constexpr void for_each_array(Plan&& p, F&& f) {
   f(p.rows), f(p.tokens), f(p.tables), f(p.blocks), f(p.admitted), f(p.preempted), f(p.finished);
-  f(p.ops.saves), f(p.ops.loads), f(p.ops.copies), f(p.ops.zeros);
+  f(p.ops.copies), f(p.ops.zeros);
 }
-inline constexpr std::size_t kNumPlanArrays = 11;
 
 template <class... T>
-inline constexpr bool kNoPadding = (... && std::has_unique_object_representations_v<T>);
-static_assert(kNoPadding<StepRow, TokenId, RowTable, BlockId, Admission, Preemption, TierMove, BlockCopy, BlockRef>);
+inline constexpr bool kNoPadding = (... &&
+                                    (std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>));
+static_assert(kNoPadding<StepRow, TokenId, RowTable, BlockId, Admission, Preemption, BlockCopy, SeqId>);
 
-/// A plan under construction is a stack; a mark is its height, rewind pops to it. Pairs with KvMark.
-using PlanMark = std::array<std::size_t, kNumPlanArrays>;
-inline PlanMark mark_of(const StepPlan& plan) {
-  PlanMark m{};
-  for_each_array(plan, [&, i = 0](const auto& a) mutable { m[i++] = a.size(); });
-  return m;
+inline void clear(StepPlan& plan) {
+  for_each_array(plan, [](auto& array) { array.clear(); });
 }
-inline void rewind(StepPlan& plan, const PlanMark& m) {
-  for_each_array(plan,
-                 [&, i = 0](auto& a) mutable { a.erase(a.begin() + static_cast<std::ptrdiff_t>(m[i++]), a.end()); });
-}
-inline void clear(StepPlan& plan) { rewind(plan, PlanMark{}); }
 
-/// nullptr, or a sentence naming the first broken invariant (used by tests, replay and every foreign plan).
+/// nullptr, or a sentence naming the first broken invariant (used by tests, replay and every foreign plan):
+///   rows tile the tokens; one sequence has one row; one table per row and group, covering where the row writes; a
+///   block is written by one row, is not the null block, and is no copy's source; copies and zeros never meet.
 [[nodiscard]] const char* find_fault(const StepPlan& plan);
 
-void serialize(const StepPlan& plan, std::vector<std::byte>& out);                 // header, then counted arrays
-[[nodiscard]] bool deserialize(std::span<const std::byte> bytes, StepPlan& plan);  // false: damaged or foreign
+/// Header, then counted arrays, in this machine's byte order.
+void serialize(const StepPlan& plan, std::vector<std::byte>& out);
+/// Replaces `plan`; a damaged or foreign one is refused by kCorrupt and the reason, and leaves it cleared.
+[[nodiscard]] Result<> deserialize(std::span<const std::byte> bytes, StepPlan& plan);
 
 }  // namespace octavo
