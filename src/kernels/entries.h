@@ -8,7 +8,6 @@
   void prepare_rows(const float* x, std::uint64_t ldx, ActRows& out, std::uint32_t row_begin, std::uint32_t row_end);  \
   void gemm(const ActRows& x, const PackedMatrix& w, const float* bias, float* y, std::uint64_t ldy,                   \
             std::uint32_t panel_begin, std::uint32_t panel_end);                                                       \
-  void unpack_row(const PackedMatrix& w, std::uint32_t row, float* out);                                               \
   void rms_norm(const float* x, const float* gain, float eps, std::uint32_t n, float* out);                            \
   void add(float* x, const float* y, std::uint32_t n);                                                                 \
   void scale(float* x, float factor, std::uint32_t n);                                                                 \
@@ -31,3 +30,8 @@ OCTAVO_DECLARE_KERNELS(avx2)
 OCTAVO_DECLARE_KERNELS(avx512)
 
 #undef OCTAVO_DECLARE_KERNELS
+
+namespace octavo::ref {
+/// In every table: one row a token is read at the speed of memory by scalar code too.
+void unpack_row(const PackedMatrix& w, std::uint32_t row, float* out);
+}  // namespace octavo::ref

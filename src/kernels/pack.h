@@ -1,4 +1,5 @@
-// From a file's row-major blocks to N16 panels (layout: kernels/gemm.h). Exact: no value changes.
+// From a file's row-major blocks to N16 panels (layout: kernels/gemm.h). Formats with kernels keep every value exactly;
+// types without one (Q2_K, Q3_K, IQ4_NL, IQ4_XS, MXFP4) are de-quantised and rounded to BF16, which can lose low bits.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +13,9 @@ namespace octavo {
 [[nodiscard]] WeightFormat packed_format_of(TensorType type);
 [[nodiscard]] std::uint64_t panel_bytes(WeightFormat format, std::uint32_t k);
 
-/// Packs panels [panel_begin, panel_end) of a matrix [n, k] stored as rows of `type` blocks. `format` is
-/// packed_format_of(type), or kF32 for --dequantize f32. `out` is the start of panel 0.
+/// Packs panels [panel_begin, panel_end) of a matrix [n, k] stored as rows of `type` blocks; k is a multiple of the
+/// type's block size. `format` is packed_format_of(type), kF32 (for --dequantize f32: exact) or kBF16 (rounded).
+/// `out` is the start of panel 0. Callers must not hold a FloatMode (see tensor/dequantize.h).
 void pack_panels(TensorType type, const std::byte* rows, std::uint32_t n, std::uint32_t k, WeightFormat format,
                  std::uint32_t panel_begin, std::uint32_t panel_end, std::byte* out);
 

@@ -9,7 +9,7 @@ namespace {
 /// The entries of one instruction set.
 #define OCTAVO_KERNEL_TABLE(isa)                                                                                   \
   Kernels {                                                                                                        \
-    .name = #isa, .prepare_rows = isa::prepare_rows, .gemm = isa::gemm, .unpack_row = isa::unpack_row,             \
+    .name = #isa, .prepare_rows = isa::prepare_rows, .gemm = isa::gemm, .unpack_row = ref::unpack_row,             \
     .rms_norm = nullptr, .add = nullptr, .scale = nullptr, .gated = nullptr, .soft_cap = nullptr, .rope = nullptr, \
     .store_kv = nullptr, .attend = nullptr, .merge = nullptr, .log_sum_exp = nullptr, .argmax = nullptr,           \
     .top = nullptr, .exp_sum = nullptr,                                                                            \

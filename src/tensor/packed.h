@@ -26,12 +26,13 @@ struct PackedMatrix {
 /// Rows prepared once and read by every matrix that takes them. Only the fields of `kind` are set.
 struct ActRows {
   ActKind kind = ActKind::kF32;
-  std::uint32_t m = 0, k = 0;     // rows, width
-  std::int8_t* q = nullptr;       // kInt8: [ceil(m/16)][k/32][16][32], tile-major
-  float* scale = nullptr;         // kInt8: [ceil(m/16)][k/32][16]
-  std::int16_t* sum16 = nullptr;  // kInt8: [ceil(m/16)][k/32][16][2], sums of q per 16
-  Bf16* bf16 = nullptr;           // kBF16: [m][round_up(k, 32)], order inside 32 as kernels/gemm.h says
-  float* f32 = nullptr;           // kF32: [m][k]
+  std::uint32_t m = 0, k = 0;    // rows, width
+  std::int8_t* q = nullptr;      // kInt8: [ceil(m/16)][k/32][16][32], tile-major
+  float* scale = nullptr;        // kInt8: [ceil(m/16)][k/32][16]
+  std::int16_t* sum8 = nullptr;  // kInt8: [ceil(m/16)][k/32][16][4], sums of q over 8 inputs, see kernels/gemm.h
+  float* scaled_sum = nullptr;   // kInt8: [ceil(m/16)][k/32][16], scale * sum of q
+  Bf16* bf16 = nullptr;          // kBF16: [m][round_up(k, 32)], order inside 32 as kernels/gemm.h says
+  float* f32 = nullptr;          // kF32: [m][k]
 };
 
 }  // namespace octavo

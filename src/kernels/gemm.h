@@ -1,0 +1,88 @@
+// The linear contract: what a packed matrix and prepared activation rows look like byte for byte, and in which order
+// `gemm` adds. Every table gives the same bits because integer block sums are exact and each output has one float
+// accumulator. docs/numerics.md is the long form; `ref/gemm.cc` is the specification in code.
+//
+// 1. Weights: N16 panels
+//   A panel is 16 outputs (lanes) x all of K; n is padded to 16 with zero weights. Panels are contiguous.
+//
+//   Block formats: K is cut into cells of 32, and cells into groups of 8 (256 inputs); the last group may hold fewer.
+//   A group is a header, padded to 64 bytes, then its cells, so a panel is one ascending stream of aligned vectors.
+//     format       header                                                          cell
+//     Q4_0         f16 d[cells][16]                                                nibbles
+//     Q5_0         f16 d[cells][16]                                                nibbles, bits
+//     Q8_0         f16 d[cells][16]                                                bytes
+//     Q4_1         f16 {d[16], m[16]}[cells]                                       nibbles
+//     Q5_1         f16 {d[16], m[16]}[cells]                                       nibbles, bits
+//     Q4_K         f16 D[16], f16 Dmin[16], u8 {sc[16], m[16]}[8]                  nibbles
+//     Q5_K         f16 D[16], f16 Dmin[16], u8 {sc[16], m[16]}[8]                  nibbles, bits
+//     Q6_K         f16 D[16], 32 zero bytes, i8 {sc of the first 16[16], second[16]}[8]   nibbles, bit pairs
+//   The cell's weights q are unsigned, in 8 vectors of 64 bytes: vector j, lane n, byte i is input 4j + i of output n
+//   (an operand of vpdpbusd, 8 rows of an AMX tile). They are stored as
+//     bytes      u8 [8 vectors][16 lanes][4]
+//     nibbles    u8 [4][16][4]: vector j in the low, vector j + 4 in the high nibbles
+//     bits       u8 [16][4]: bit j is bit 4 of vector j
+//     bit pairs  u8 [2][16][4]: of plane p, bits 2j and 2j + 1 are bits 4 and 5 of vector 4p + j
+//
+//   BF16: [round_up(k, 32) / 2][16][2], F16: [k][16], F32: [k][16]; zeros pad K and the panel's end to 64 bytes.
+//
+// 2. Activations (prepare_rows)
+//   Int8: rows in tiles of 16, per 32 inputs: amax = the integer maximum of the bits of |x|;
+//     amax below 2^-100: scale = 0, q = 0. An x that is not finite: scale = NaN, q = 0, so the outputs are NaN too.
+//     Else scale = amax / 127, q = round to nearest even(x * (127 / amax)).
+//     sum8 = the sums of q over inputs with k % 4 < 2 and with k % 4 >= 2 of the first 16, then of the second 16.
+//     scaled_sum = scale * float(sum of q over the 32).
+//   BF16: x rounded to nearest even (denormals to signed zero), zeros to round_up(k, 32); in every four inputs the
+//     order is 2, 0, 3, 1: 32-bit words (k + 2, k) and (k + 3, k + 1), so that vdpbf16ps, which multiplies its high
+//     half first, runs the even and the odd chain of the tile-32 order below.
+//   F32: as they are.
+//
+// 3. Accumulation, per output: acc = 0; then with k ascending, fma and every product and sum rounded to f32,
+//   Q4_0 Q5_0 Q8_0   per cell: acc = fma(float(isum), ws * scale, acc)      isum = sum of (q - offset) * activation
+//   Q4_1 Q5_1 Q4_K Q5_K    the same with offset 0, then acc = fma(-wmin, scaled_sum, acc)
+//                    ws = d or D * sc; wmin = -m or Dmin * m: all exact in f32
+//   Q6_K             per cell: acc = fma(float(sc0 * isum0 + sc1 * isum1), D * scale, acc), the bracket in integers
+//   BF16 (tile-32)   per 32: E = O = 0; over the pairs E = fma(w[2i], a[2i], E), O = fma(w[2i+1], a[2i+1], O);
+//                    then acc = acc + (E + O)
+//   F16 F32          per input: acc = fma(w, a, acc)
+//   and at the end y = acc + bias, or y = acc without one.
+#pragma once
+#include <cstdint>
+
+#include "tensor/packed.h"
+
+namespace octavo {
+
+inline constexpr std::uint32_t kPanelLanes = 16;  // outputs a panel
+inline constexpr std::uint32_t kCellInputs = 32;
+inline constexpr std::uint32_t kGroupCells = 8;
+inline constexpr std::uint32_t kTileRows = 16;  // activation rows a tile
+
+/// Of the block formats.
+struct CellLayout {
+  std::uint32_t header_bytes, header_bytes_per_cell, cell_bytes;
+  std::int32_t offset;  // the value of a weight is (q - offset) times its scale
+  bool has_min;
+};
+
+constexpr CellLayout cell_layout(WeightFormat format) {
+  switch (format) {
+    case WeightFormat::kQ4_0: return {0, 32, 256, 8, false};
+    case WeightFormat::kQ5_0: return {0, 32, 320, 16, false};
+    case WeightFormat::kQ8_0: return {0, 32, 512, 128, false};
+    case WeightFormat::kQ4_1: return {0, 64, 256, 0, true};
+    case WeightFormat::kQ5_1: return {0, 64, 320, 0, true};
+    case WeightFormat::kQ4_K: return {64, 32, 256, 0, true};
+    case WeightFormat::kQ5_K: return {64, 32, 320, 0, true};
+    case WeightFormat::kQ6_K: return {64, 32, 384, 32, false};
+    case WeightFormat::kF32:
+    case WeightFormat::kF16:
+    case WeightFormat::kBF16: break;
+  }
+  return {0, 0, 0, 0, false};
+}
+
+constexpr std::uint32_t group_header_bytes(CellLayout layout, std::uint32_t cells) {
+  return (layout.header_bytes + cells * layout.header_bytes_per_cell + 63) / 64 * 64;
+}
+
+}  // namespace octavo
