@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "octavo/ids.h"
@@ -33,6 +34,9 @@ struct Vocab {
   bool add_bos = false, add_eos = false;
   bool add_space_prefix = false;
 };
+
+/// What add_bos is where a file does not say: true for SPM and for the pre-tokenizers of Llama 3.
+[[nodiscard]] bool adds_bos_by_default(VocabKind kind, std::string_view pre);
 
 /// Checks everything (ids in range, sizes agree, known kind and pre-tokenizer) and builds the tokenizer.
 [[nodiscard]] Result<std::unique_ptr<Tokenizer>> make_tokenizer(Vocab vocab);
