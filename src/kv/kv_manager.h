@@ -5,8 +5,9 @@
 // Inverses run in reverse order, so the free list comes back node for node. While a plan is open only its planner may
 // look at this object. Planning calls that answer false have touched nothing.
 //
-// Growing and publishing are two calls: grow() takes blocks, publish() lets others find the full ones. A planner
-// publishes only rows that it will not take back, so nobody ever leans on a block that nobody fills.
+// Growing and settling are two calls: grow() takes blocks, settle() has the fresh ones zeroed by the plan and lets
+// others find the full ones. A planner settles only what it will not take back, so nobody ever leans on a block that
+// nobody fills, and no block is zeroed for two owners.
 //
 // A sequence has the same number of pages in every group; behind a window they are gone (TableView::first_page).
 // Threads: engine thread only. Memory: nodes, tables and index are sized in the constructor; the journal keeps its
@@ -15,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/ids.h"
 #include "kv/block_ops.h"
@@ -52,13 +54,15 @@ class KvManager {
   [[nodiscard]] Pos reach(SeqId seq, Pos wanted) const;                        // how far grow() can go now, <= wanted
   [[nodiscard]] bool holds(SeqId seq) const;
   [[nodiscard]] TableView table(SeqId seq, GroupId group) const;
+  [[nodiscard]] std::uint32_t owners(BlockId block) const;  // tables that hold it
+  [[nodiscard]] std::vector<BlockId> free_list() const;     // next to be taken first; allocates
   [[nodiscard]] KvCounters counters() const;
   [[nodiscard]] std::uint64_t state_hash() const;  // of all that decides what comes next
 
   // Planning calls.
   void admit(SeqId seq, const SeqTokens& tokens, const PrefixHit& hit);  // pins the hit; `hit` is of this very state
   [[nodiscard]] bool grow(SeqId seq, Pos end);                           // own blocks for [0, end)
-  void publish(SeqId seq, const SeqTokens& tokens, Pos end);             // full blocks of [0, end) may be found
+  void settle(SeqId seq, const SeqTokens& tokens, Pos end);              // a row will fill [.., end) of the blocks
 
   /// Finish, abort, preemption by recompute: tail first, hashes kept. With or without an open plan.
   void release(SeqId seq);

@@ -25,29 +25,16 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 
 #include "base/ids.h"
 #include "kv/kv_manager.h"
-#include "octavo/config.h"
 #include "sched/policy.h"
+#include "sched/scheduler_config.h"
 #include "sched/sequence.h"
 #include "sched/step_plan.h"
 #include "sched/step_result.h"
 
 namespace octavo {
-
-struct SchedulerConfig {
-  std::uint32_t max_num_seqs = 64;
-  std::uint32_t max_num_batched_tokens = 512;      // the budget of a step, >= max_num_seqs
-  std::uint32_t long_prefill_token_threshold = 0;  // most tokens of one sequence in one step; 0: no limit
-  std::uint32_t max_model_len = 4096;
-  std::uint32_t max_queued = 4096;
-  std::uint32_t watermark_blocks = 0;  // kept free by admissions while something runs
-  Batching batching = Batching::kContinuous;
-  bool discard_kv_after_sample = false;  // the naive mode: each sampled token forgets the KV, all is computed again
-  std::string model_fingerprint;         // roots the names of cached blocks
-};
 
 /// Why add() said no, with the numbers that the client is told.
 struct Refusal {

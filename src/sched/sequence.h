@@ -40,6 +40,7 @@ struct Sequence {
   Micros arrival{};
   Rank rank;
   std::vector<TokenId> known;    // prompt, then output; reserved for prompt + max_new_tokens at add()
+  BlockHash root{};              // parent of the first block's name
   std::vector<BlockHash> chain;  // one per full block of `known`, if prefixes are cached; reserved alike
   std::uint32_t prompt_tokens = 0;
   std::uint32_t computed = 0;       // by committed plans
