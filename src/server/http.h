@@ -10,19 +10,19 @@
 namespace octavo {
 
 struct HttpRequest {
-  std::string method;         // "GET", "POST", ...; HEAD is told as GET
-  std::string path;           // percent-decoded, without the query
-  std::string body;           // at most HttpLimits::max_body_bytes
-  std::string request_id;     // the client's x-request-id, or one of ours
-  std::string authorization;  // header fields, empty if absent
-  std::string api_key;
+  std::string method{};         // "GET", "POST", ...; HEAD is told as GET
+  std::string path{};           // percent-decoded, without the query
+  std::string body{};           // at most HttpLimits::max_body_bytes
+  std::string request_id{};     // the client's x-request-id, or one of ours
+  std::string authorization{};  // header fields, empty if absent
+  std::string api_key{};
 };
 
 struct HttpResponse {
   unsigned status = 200;
-  std::string body;
+  std::string body{};
   std::string content_type = "application/json";
-  std::vector<std::pair<std::string, std::string>> headers;
+  std::vector<std::pair<std::string, std::string>> headers{};
   bool close = false;  // the connection, after this answer
 };
 

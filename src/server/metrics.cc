@@ -48,21 +48,24 @@ class StatsFamilies {
   explicit StatsFamilies(const prometheus::Labels& labels) : labels_(label_list(labels)) {}
 
   void gauge(const char* name, const char* help, double value, std::vector<ClientMetric::Label> more = {}) {
-    ClientMetric metric{.label = labels_};
+    ClientMetric metric;
+    metric.label = labels_;
     metric.label.insert(metric.label.end(), more.begin(), more.end());
     metric.gauge.value = value;
     family(name, help, MetricType::Gauge).metric.push_back(std::move(metric));
   }
 
   void counter(const char* name, const char* help, std::uint64_t value, std::vector<ClientMetric::Label> more = {}) {
-    ClientMetric metric{.label = labels_};
+    ClientMetric metric;
+    metric.label = labels_;
     metric.label.insert(metric.label.end(), more.begin(), more.end());
     metric.counter.value = static_cast<double>(value);
     family(name, help, MetricType::Counter).metric.push_back(std::move(metric));
   }
 
   void step_tokens(const EngineStats& stats) {
-    ClientMetric metric{.label = labels_};
+    ClientMetric metric;
+    metric.label = labels_;
     for (std::size_t i = 0; i < kStepTokens.size(); ++i) {
       metric.histogram.sample_count += stats.step_tokens[i];
       metric.histogram.bucket.push_back({metric.histogram.sample_count, kStepTokens[i]});

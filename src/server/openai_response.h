@@ -13,8 +13,8 @@ namespace octavo {
 
 struct TextPrompt {
   std::vector<TokenId> ids;
-  std::string text;                    // for echo
-  std::vector<TokenLogprob> logprobs;  // for echo with logprobs, once the engine has told them
+  std::string text{};                    // for echo
+  std::vector<TokenLogprob> logprobs{};  // for echo with logprobs, once the engine has told them
 };
 
 /// A part of one choice: an event of a stream, or everything at once.
