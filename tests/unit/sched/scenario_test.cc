@@ -1,0 +1,291 @@
+// Runs every file of tests/scenario; its README.md has the format.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include "kv/block_hash.h"
+#include "support/toy_executor.h"
+
+namespace octavo {
+namespace {
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, at);) out.push_back(part);
+  return out;
+}
+
+/// One command: words, and key=value options.
+struct Command {
+  std::vector<std::string> words;
+  std::map<std::string, std::string> options;
+
+  explicit Command(const std::string& line) {
+    std::istringstream in(line);
+    for (std::string word; in >> word;) {
+      const std::size_t equals = word.find('=');
+      if (equals == std::string::npos) {
+        words.push_back(word);
+      } else {
+        options[word.substr(0, equals)] = word.substr(equals + 1);
+      }
+    }
+  }
+  [[nodiscard]] std::int64_t number(const std::string& key, std::int64_t otherwise) const {
+    const auto it = options.find(key);
+    return it == options.end() ? otherwise : std::stoll(it->second);
+  }
+  [[nodiscard]] std::uint32_t count(const std::string& key, std::uint32_t otherwise) const {
+    return static_cast<std::uint32_t>(number(key, otherwise));
+  }
+  [[nodiscard]] std::string text(const std::string& key, const std::string& otherwise) const {
+    const auto it = options.find(key);
+    return it == options.end() ? otherwise : it->second;
+  }
+  [[nodiscard]] std::string from(std::size_t word) const {
+    std::string out;
+    for (std::size_t i = word; i < words.size(); ++i) out += (i > word ? " " : "") + words[i];
+    return out;
+  }
+};
+
+class Scenario {
+ public:
+  void execute(const Command& c) {
+    const std::string& verb = c.words.at(0);
+    const bool asks = verb == "expect" && c.words.at(1) == "refused";
+    EXPECT_TRUE(asks || refusal_.why == Refusal::Why::kNone) << "the last add was refused: " << text_of(refusal_);
+    if (verb == "pool") return pool(c);
+    if (verb == "scheduler") return scheduler(c);
+    if (verb == "admit") return admit(c);
+    if (verb == "release") return kv_->release(id(c.words.at(1)));
+    if (verb == "reset") {
+      EXPECT_TRUE(kv_->reset_prefix_cache());
+      return;
+    }
+    if (verb == "add") return add(c);
+    if (verb == "abort") return scheduler_->finish(id(c.words.at(1)), Finish::kAbort);
+    if (verb == "step") {
+      for (int n = c.words.size() > 1 ? std::stoi(c.words[1]) : 1; n > 0; --n) step(c);
+      return;
+    }
+    if (verb == "drain") {
+      for (int n = 0; scheduler_->has_work() && !testing::Test::HasFailure(); ++n) {
+        ASSERT_LT(n, 100'000) << "somebody never finishes";
+        step(c);
+      }
+      return;
+    }
+    if (verb == "expect") return expect(c);
+    ADD_FAILURE() << "no such command: " << verb;
+  }
+
+ private:
+  SeqId id(const std::string& name) {
+    if (!ids_.contains(name)) {
+      const SeqId fresh{ids_.size() + 1};
+      ids_[name] = fresh, names_[fresh] = name;
+    }
+    return ids_[name];
+  }
+
+  static std::vector<TokenId> tokens(const std::string& text) {
+    std::vector<TokenId> out;
+    for (const std::string& range : split(text, '+')) {
+      const std::size_t dots = range.find("..");
+      for (int t = std::stoi(range.substr(0, dots)), end = std::stoi(range.substr(dots + 2)); t < end; ++t) {
+        out.push_back({t});
+      }
+    }
+    return out;
+  }
+
+  void pool(const Command& c) {
+    *this = Scenario();
+    config_.num_blocks = c.count("blocks", 0);
+    config_.block_tokens = c.count("block", 16);
+    config_.max_model_len = c.count("len", 4096);
+    config_.prefix_caching = c.text("caching", "off") == "on";
+    for (const std::string& group : split(c.text("groups", "full"), ',')) {
+      config_.groups.push_back({group == "full" ? 0U : static_cast<std::uint32_t>(std::stoul(group))});
+    }
+    kv_ = std::make_unique<KvManager>(config_);
+  }
+
+  void scheduler(const Command& c) {
+    SchedulerConfig s;
+    s.max_num_batched_tokens = c.count("budget", 512);
+    s.max_num_seqs = config_.max_seqs = c.count("seqs", 64);
+    s.long_prefill_token_threshold = c.count("threshold", 0);
+    s.watermark_blocks = c.count("watermark", 0);
+    s.max_queued = c.count("queue", 4096);
+    s.max_model_len = config_.max_model_len;
+    s.batching = c.text("batching", "continuous") == "static" ? Batching::kStatic : Batching::kContinuous;
+    s.discard_kv_after_sample = c.text("discard", "off") == "on";
+    config_.max_step_tokens = s.max_num_batched_tokens;
+    if (c.text("policy", "fcfs") == "fcfs") {
+      policy_ = std::make_unique<Fcfs>();
+    } else {
+      policy_ = std::make_unique<Priority>(Micros{c.number("aging", 0)});
+    }
+    kv_ = std::make_unique<KvManager>(config_);
+    scheduler_ = std::make_unique<Scheduler>(s, *policy_, *kv_);
+    executor_ = std::make_unique<test::ToyExecutor>(config_, *scheduler_);
+  }
+
+  void admit(const Command& c) {
+    const SeqId seq = id(c.words.at(1));
+    const std::vector<TokenId> ids = tokens(c.words.at(2));
+    const Pos end{static_cast<std::uint32_t>(ids.size())};
+    std::vector<BlockHash> chain;
+    BlockHash parent = root_hash("toy", c.text("salt", ""));
+    for (std::size_t i = 0; i + config_.block_tokens <= ids.size(); i += config_.block_tokens) {
+      chain.push_back(parent = child_hash(parent, std::span(ids).subspan(i, config_.block_tokens)));
+    }
+    BlockOps ops;
+    kv_->begin(ops);
+    const PrefixHit hit = kv_->lookup({ids, chain});
+    kv_->admit(seq, {ids, chain}, hit);
+    hit_ = kv_->grow(seq, end) ? static_cast<int>(hit.num_tokens) : -1;
+    if (hit_ < 0) return kv_->abandon();
+    kv_->settle(seq, {ids, chain}, end);
+    kv_->commit();
+    kv_->processed(seq, end);
+  }
+
+  void add(const Command& c) {
+    now_ = Micros{c.number("at", now_.count())};
+    SeqLimits limits;
+    limits.max_new_tokens = c.count("max", 16);
+    limits.priority = static_cast<std::int32_t>(c.number("priority", 0));
+    limits.prompt_logits = c.text("prompt_logits", "off") == "on";
+    if (c.options.contains("deadline")) limits.deadline = Micros{c.number("deadline", 0)};
+    refusal_ = scheduler_->add(id(c.words.at(1)), limits, tokens(c.words.at(2)), now_);
+  }
+
+  void step(const Command& c) {
+    now_ = Micros{c.number("at", now_.count())};
+    scheduler_->expire(now_);
+    if (!scheduler_->schedule(plan_)) return;
+    scheduler_->commit(plan_);
+    executor_->run(plan_, result_);
+    scheduler_->apply(result_);
+    for (const auto& [name, seq] : ids_) {
+      if (const Sequence* q = scheduler_->find(seq)) outputs_[name] = q->outputs();
+    }
+  }
+
+  static std::string text_of(const Refusal& r) {
+    const char* const kinds[] = {"none", "too_long", "never_fits", "queue_full"};
+    return kinds[static_cast<int>(r.why)] + (" " + std::to_string(r.asked)) + " " + std::to_string(r.limit);
+  }
+  static std::string blocks(std::span<const BlockId> ids) {
+    std::string out;
+    for (BlockId b : ids) out += (out.empty() ? "" : " ") + std::to_string(b.value);
+    return out;
+  }
+  template <class List, class ToText>
+  static std::string join(const List& list, const ToText& to_text) {
+    std::string out;
+    for (const auto& item : list) out += (out.empty() ? "" : " ") + to_text(item);
+    return out;
+  }
+  std::string queue(SeqState state) {
+    std::map<Rank, std::string> by_rank;
+    for (const auto& [name, seq] : ids_) {
+      const Sequence* q = scheduler_->find(seq);
+      if (q != nullptr && q->state == state) by_rank[q->rank] = name;
+    }
+    return join(by_rank, [](const auto& entry) { return entry.second; });
+  }
+
+  void expect(const Command& c) {
+    const std::string& what = c.words.at(1);
+    std::string is, wanted = c.from(2);
+    if (what == "table") {
+      wanted = c.from(3);
+      is = blocks(kv_->table(id(c.words.at(2)), {c.count("group", 0)}).blocks);
+    } else if (what == "free") {
+      is = blocks(kv_->free_list());
+    } else if (what == "num_free") {
+      is = std::to_string(kv_->counters().blocks_free);
+    } else if (what == "cached") {
+      is = std::to_string(kv_->counters().blocks_cached);
+    } else if (what == "hit") {
+      is = std::to_string(hit_);
+    } else if (what == "rows") {
+      is = join(plan_.rows, [&](const StepRow& r) { return names_[r.seq] + ":" + std::to_string(r.num_tokens); });
+    } else if (what == "admitted") {
+      is = join(plan_.admitted, [&](const Admission& a) { return names_[a.seq]; });
+    } else if (what == "preempted") {
+      is = join(plan_.preempted, [&](const Preemption& p) { return names_[p.seq]; });
+    } else if (what == "finished") {
+      is = join(plan_.finished, [&](SeqId seq) { return names_[seq]; });
+    } else if (what == "running") {
+      is = queue(SeqState::kRunning);
+    } else if (what == "waiting") {
+      is = queue(SeqState::kWaiting);
+    } else if (what == "refused") {
+      is = text_of(std::exchange(refusal_, {}));
+      wanted = c.text("why", "") + " " + c.text("asked", "") + " " + c.text("limit", "");
+    } else if (what == "outputs") {
+      wanted = c.from(3);
+      is = std::to_string(outputs_[c.words.at(2)]);
+    } else {
+      ADD_FAILURE() << "nothing to expect: " << what;
+    }
+    EXPECT_EQ(is, wanted);
+  }
+
+  KvConfig config_;
+  std::unique_ptr<KvManager> kv_;
+  std::unique_ptr<Policy> policy_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<test::ToyExecutor> executor_;
+  std::map<std::string, SeqId> ids_;
+  std::map<SeqId, std::string> names_;
+  std::map<std::string, std::uint32_t> outputs_;
+  Micros now_{};
+  Refusal refusal_;
+  int hit_ = 0;
+  StepPlan plan_;
+  StepResult result_;
+};
+
+class ScenarioFile : public testing::TestWithParam<std::string> {};
+
+TEST_P(ScenarioFile, ComesToWhatItSays) {
+  std::ifstream file(GetParam());
+  ASSERT_TRUE(file) << GetParam();
+  Scenario scenario;
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    line = line.substr(0, line.find('#'));
+    const Command command(line);
+    if (command.words.empty()) continue;
+    SCOPED_TRACE(GetParam() + ":" + std::to_string(number) + ": " + line);
+    scenario.execute(command);
+    if (HasFatalFailure()) return;
+  }
+}
+
+std::vector<std::string> scenario_files() {
+  std::vector<std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator(OCTAVO_SOURCE_DIR "/tests/scenario")) {
+    if (entry.path().extension() == ".scn") out.push_back(entry.path().string());
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, ScenarioFile, testing::ValuesIn(scenario_files()),
+                         [](const auto& info) { return std::filesystem::path(info.param).stem().string(); });
+
+}  // namespace
+}  // namespace octavo
