@@ -1,0 +1,468 @@
+// Attention on sixteen lanes: a lane is a token while scoring, a dimension while weighting values. The order of every
+// operation is that of ref/attention.cc; here only the loops are turned round.
+//
+// A task's rows are its (token, query head) pairs. For each split and each tile of kTileRows rows: score all cells the
+// tile can see, turn scores into weights row by row, weight the values. Inside, blocks of R rows share each load of K
+// and V. A cell that only some rows of the tile see gets weight +0 in the others.
+#pragma once
+#include "kernels/attention_tile.h"
+#include "kernels/entries.h"
+#include "kernels/ref/math.h"
+#include "kernels/x86/for_lanes.h"
+#include "kernels/x86/math16.h"
+
+// Loops over register arrays must vanish.
+#ifdef __clang__
+#define OCTAVO_UNROLL _Pragma("unroll")
+#else
+#define OCTAVO_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+namespace octavo::OCTAVO_ISA {
+namespace {
+
+std::uint32_t smaller(std::uint32_t a, std::uint32_t b) { return a < b ? a : b; }
+std::uint32_t state_floats(std::uint32_t head_dim) { return 16 + (head_dim + 15) / 16 * 16; }
+
+// --- Row blocks -----------------------------------------------------------------------------------------------------
+
+template <std::uint32_t n>
+struct Rows {
+  static constexpr std::uint32_t value = n;
+};
+
+template <std::uint32_t max, class Body>
+inline void with_rows(std::uint32_t rows, const Body& body) {
+  if constexpr (max > 1) {
+    if (rows < max) return with_rows<max - 1>(rows, body);
+  }
+  body(Rows<max>{});
+}
+
+/// Calls body(first row, Rows<n>) for blocks of about equal size, at most `max` rows each.
+template <std::uint32_t max, class Body>
+inline void for_row_blocks(std::uint32_t rows, const Body& body) {
+  for (std::uint32_t row = 0; row < rows;) {
+    const std::uint32_t left = rows - row, blocks = (left + max - 1) / max, n = (left + blocks - 1) / blocks;
+    with_rows<max>(n, [&](auto block) { body(row, block); });
+    row += n;
+  }
+}
+
+// --- The numbers of a KV type ---------------------------------------------------------------------------------------
+
+const float* floats(const std::byte* p) { return reinterpret_cast<const float*>(p); }
+
+struct F32Numbers {
+  static constexpr std::uint32_t kBytes = 4;
+  template <class L>
+  static inline V16f at(const std::byte* p, L lanes) {
+    return load(floats(p), lanes);
+  }
+};
+
+struct F16Numbers {
+  static constexpr std::uint32_t kBytes = 2;
+  static inline V16f at(const std::byte* p, AllLanes) { return load_f16(p); }
+  static inline V16f at(const std::byte* p, FirstLanes lanes) {
+    alignas(64) std::byte copy[32] = {};
+    __builtin_memcpy(copy, p, 2 * lanes.count);
+    return load_f16(copy);
+  }
+};
+
+// --- Scores: q . k of a cell's 16 tokens for R rows -----------------------------------------------------------------
+
+/// Tile-32 order. scores[r][16] get c = c + (even + odd) per 32 dimensions.
+template <std::uint32_t R>
+inline void score_bf16(const std::byte* cell, const float* q, std::uint32_t head_dim, float* scores) {
+  OCTAVO_UNROLL
+  for (std::uint32_t r = 0; r < R; ++r) store(scores + r * kSplitTokens, zero());
+  for (std::uint32_t begin = 0; begin < head_dim; begin += 32) {
+    const std::uint32_t end = smaller(begin + 32, head_dim);
+    V16f even[R], odd[R];
+    OCTAVO_UNROLL
+    for (std::uint32_t r = 0; r < R; ++r) even[r] = odd[r] = zero();
+    for (std::uint32_t d = begin; d < end; d += 2) {
+      const V16f pairs = load(floats(cell) + d / 2 * kCellTokens);
+      const V16f k_even = even_bf16(pairs), k_odd = odd_bf16(pairs);
+      OCTAVO_UNROLL
+      for (std::uint32_t r = 0; r < R; ++r) {
+        even[r] = fma(broadcast(q[r * head_dim + d]), k_even, even[r]);
+        odd[r] = fma(broadcast(q[r * head_dim + d + 1]), k_odd, odd[r]);
+      }
+    }
+    OCTAVO_UNROLL
+    for (std::uint32_t r = 0; r < R; ++r) {
+      float* to = scores + r * kSplitTokens;
+      store(to, add(load(to), add(even[r], odd[r])));
+    }
+  }
+}
+
+template <class Numbers, std::uint32_t R>
+inline void score_chain(const std::byte* cell, const float* q, std::uint32_t head_dim, float* scores) {
+  V16f sums[R];
+  OCTAVO_UNROLL
+  for (std::uint32_t r = 0; r < R; ++r) sums[r] = zero();
+  for (std::uint32_t d = 0; d < head_dim; ++d) {
+    const V16f k = Numbers::at(cell + d * kCellTokens * Numbers::kBytes, AllLanes{});
+    OCTAVO_UNROLL
+    for (std::uint32_t r = 0; r < R; ++r) sums[r] = fma(broadcast(q[r * head_dim + d]), k, sums[r]);
+  }
+  OCTAVO_UNROLL
+  for (std::uint32_t r = 0; r < R; ++r) store(scores + r * kSplitTokens, sums[r]);
+}
+
+// --- Values: o += p v of a cell's 16 tokens for R rows --------------------------------------------------------------
+
+template <std::uint32_t R>
+inline void weight_bf16(const std::byte* cell, const float* p, std::uint32_t head_dim, float* o, std::uint32_t stride) {
+  for_lanes(head_dim, [&](std::uint32_t d, auto lanes) {
+    V16f even[R], odd[R];
+    OCTAVO_UNROLL
+    for (std::uint32_t r = 0; r < R; ++r) even[r] = odd[r] = zero();
+    for (std::uint32_t t = 0; t < kCellTokens; t += 2) {
+      const V16f pairs = load(floats(cell) + t / 2 * head_dim + d, lanes);
+      const V16f v_even = even_bf16(pairs), v_odd = odd_bf16(pairs);
+      OCTAVO_UNROLL
+      for (std::uint32_t r = 0; r < R; ++r) {
+        even[r] = fma(broadcast(p[r * kSplitTokens + t]), v_even, even[r]);
+        odd[r] = fma(broadcast(p[r * kSplitTokens + t + 1]), v_odd, odd[r]);
+      }
+    }
+    OCTAVO_UNROLL
+    for (std::uint32_t r = 0; r < R; ++r) {
+      float* to = o + r * stride + d;
+      store(to, add(load(to), add(even[r], odd[r])));
+    }
+  });
+}
+
+template <class Numbers, std::uint32_t R>
+inline void weight_chain(const std::byte* cell, const float* p, std::uint32_t head_dim, float* o,
+                         std::uint32_t stride) {
+  for_lanes(head_dim, [&](std::uint32_t d, auto lanes) {
+    V16f sums[R];
+    OCTAVO_UNROLL
+    for (std::uint32_t r = 0; r < R; ++r) sums[r] = load(o + r * stride + d);
+    for (std::uint32_t t = 0; t < kCellTokens; ++t) {
+      const V16f v = Numbers::at(cell + (t * head_dim + d) * Numbers::kBytes, lanes);
+      OCTAVO_UNROLL
+      for (std::uint32_t r = 0; r < R; ++r) sums[r] = fma(broadcast(p[r * kSplitTokens + t]), v, sums[r]);
+    }
+    OCTAVO_UNROLL
+    for (std::uint32_t r = 0; r < R; ++r) store(o + r * stride + d, sums[r]);
+  });
+}
+
+/// One tile's rows: q [rows][head_dim], scores (then weights) [rows][256], o [rows][stride].
+struct Tile {
+  const float* q;
+  float* scores;
+  float* o;
+  std::uint32_t rows, head_dim, stride;
+};
+
+/// `cell` is the index inside the split.
+void score_cell(KvType type, const Tile& tile, const std::byte* k, std::uint32_t cell) {
+  float* scores = tile.scores + cell * kCellTokens;
+  const auto q = [&](std::uint32_t row) { return tile.q + row * tile.head_dim; };
+  const auto to = [&](std::uint32_t row) { return scores + row * kSplitTokens; };
+  const std::uint32_t n = tile.head_dim;
+  switch (type) {
+    case KvType::kBF16:
+      return for_row_blocks<kBf16Rows>(
+          tile.rows, [&](std::uint32_t row, auto block) { score_bf16<block.value>(k, q(row), n, to(row)); });
+    case KvType::kF16:
+      return for_row_blocks<kF32Rows>(tile.rows, [&](std::uint32_t row, auto block) {
+        score_chain<F16Numbers, block.value>(k, q(row), n, to(row));
+      });
+    case KvType::kF32:
+      return for_row_blocks<kF32Rows>(tile.rows, [&](std::uint32_t row, auto block) {
+        score_chain<F32Numbers, block.value>(k, q(row), n, to(row));
+      });
+  }
+}
+
+void weight_cell(KvType type, const Tile& tile, const std::byte* v, std::uint32_t cell) {
+  const float* weights = tile.scores + cell * kCellTokens;
+  const auto p = [&](std::uint32_t row) { return weights + row * kSplitTokens; };
+  const auto o = [&](std::uint32_t row) { return tile.o + row * tile.stride; };
+  const std::uint32_t n = tile.head_dim, stride = tile.stride;
+  switch (type) {
+    case KvType::kBF16:
+      return for_row_blocks<kBf16Rows>(
+          tile.rows, [&](std::uint32_t row, auto block) { weight_bf16<block.value>(v, p(row), n, o(row), stride); });
+    case KvType::kF16:
+      return for_row_blocks<kF32Rows>(tile.rows, [&](std::uint32_t row, auto block) {
+        weight_chain<F16Numbers, block.value>(v, p(row), n, o(row), stride);
+      });
+    case KvType::kF32:
+      return for_row_blocks<kF32Rows>(tile.rows, [&](std::uint32_t row, auto block) {
+        weight_chain<F32Numbers, block.value>(v, p(row), n, o(row), stride);
+      });
+  }
+}
+
+// --- Softmax of one row over one split ------------------------------------------------------------------------------
+
+struct Range {
+  std::uint32_t begin, end;  // absolute positions
+  [[nodiscard]] bool empty() const { return begin >= end; }
+};
+
+/// The positions of a split that queries at first..last see together.
+Range visible(const AttnSpec& spec, std::uint32_t first, std::uint32_t last, std::uint32_t split) {
+  Range range{split * kSplitTokens, smaller((split + 1) * kSplitTokens, last + 1)};
+  if (spec.window != 0 && first + 1 > spec.window && range.begin < first + 1 - spec.window) {
+    range.begin = first + 1 - spec.window;
+  }
+  return range;
+}
+
+struct SoftmaxPart {
+  float m, l;
+};
+
+/// Scores of cells [cell_begin, cell_end) become weights, +0 outside `range`.
+SoftmaxPart softmax_row(const AttnSpec& spec, KvType type, Range range, std::uint32_t cell_begin,
+                        std::uint32_t cell_end, float* scores) {
+  const auto from = static_cast<std::int32_t>(range.begin % kSplitTokens);
+  const auto to = from + static_cast<std::int32_t>(range.end - range.begin);
+  const auto first_lane = [](std::uint32_t cell) { return static_cast<std::int32_t>(cell * kCellTokens); };
+  const auto whole = [&](std::int32_t lane) { return from <= lane && lane + 16 <= to; };
+
+  const V16f minus_inf = broadcast(-__builtin_inff()), by = broadcast(spec.scale), cap = broadcast(spec.soft_cap);
+  V16f best = minus_inf;
+  for (std::uint32_t cell = cell_begin; cell < cell_end; ++cell) {
+    const std::int32_t lane = first_lane(cell);
+    V16f score = mul(load(scores + lane), by);
+    if (spec.soft_cap != 0) score = soft_cap(score, cap);
+    if (!whole(lane)) score = select(lanes_between(from - lane, to - lane), score, minus_inf);
+    store(scores + lane, score);
+    best = max(score, best);
+  }
+
+  const float m = largest(best);
+  const V16f shift = broadcast(m);
+  V16f total = zero();
+  for (std::uint32_t cell = cell_begin; cell < cell_end; ++cell) {
+    const std::int32_t lane = first_lane(cell);
+    V16f weight = exp(sub(load(scores + lane), shift));
+    if (!whole(lane)) weight = keep(lanes_between(from - lane, to - lane), weight);
+    total = add(total, weight);
+    store(scores + lane, type == KvType::kBF16 ? round_to_bf16(weight) : weight);
+  }
+  return {m, sum(total)};
+}
+
+void clear_row(float* scores, std::uint32_t cell_begin, std::uint32_t cell_end) {
+  for (std::uint32_t cell = cell_begin; cell < cell_end; ++cell) store(scores + cell * kCellTokens, zero());
+}
+
+// --- Joining splits -------------------------------------------------------------------------------------------------
+
+/// sum, o = the sum so far joined with the next part. An empty sum (l = 0) takes it over as it is.
+void join(SoftmaxPart& sum, float* o, const SoftmaxPart& next, const float* next_o, std::uint32_t head_dim) {
+  if (sum.l == 0) {
+    sum = next;
+    for_lanes(head_dim, [&](std::uint32_t d, auto lanes) { store(o + d, load(next_o + d, lanes), lanes); });
+    return;
+  }
+  const float m = next.m > sum.m ? next.m : sum.m;
+  const float keep_sum = ref::exp(sum.m - m), take_next = ref::exp(next.m - m);
+  sum.m = m;
+  sum.l = fused(next.l, take_next, sum.l * keep_sum);
+  const V16f keep16 = broadcast(keep_sum), take16 = broadcast(take_next);
+  for_lanes(head_dim, [&](std::uint32_t d, auto lanes) {
+    store(o + d, fma(load(next_o + d, lanes), take16, mul(load(o + d, lanes), keep16)), lanes);
+  });
+}
+
+/// Joins the head's sink, a part with m = sink, l = 1, o = 0, and divides.
+void finish(SoftmaxPart& sum, float* o, const AttnSpec& spec, std::uint32_t head, std::uint32_t head_dim) {
+  float keep_sum = 1;
+  if (spec.sinks != nullptr) {
+    const float sink = spec.sinks[head], m = sink > sum.m ? sink : sum.m;
+    keep_sum = ref::exp(sum.m - m);
+    sum.l = fused(1.0F, ref::exp(sink - m), sum.l * keep_sum);
+  }
+  const V16f keep16 = broadcast(keep_sum), l = broadcast(sum.l);
+  for_lanes(head_dim,
+            [&](std::uint32_t d, auto lanes) { store(o + d, div(mul(load(o + d, lanes), keep16), l), lanes); });
+}
+
+// --- One KV head's pages --------------------------------------------------------------------------------------------
+
+struct HeadKv {
+  const PagedKv& kv;
+  const KvRow& row;
+  std::uint32_t kv_head;
+
+  [[nodiscard]] std::byte* cell(std::uint32_t pos, std::uint64_t offset, std::uint64_t cell_bytes) const {
+    const std::uint64_t id = row.blocks[pos / kv.block_tokens - row.first_page].value;
+    return kv.base + id * kv.layer_stride_bytes + kv_head * kv.head_stride_bytes + offset +
+           pos % kv.block_tokens / kCellTokens * cell_bytes;
+  }
+  [[nodiscard]] std::byte* k_cell(std::uint32_t pos) const { return cell(pos, 0, kv.k_cell_bytes); }
+  [[nodiscard]] std::byte* v_cell(std::uint32_t pos) const { return cell(pos, kv.v_offset, kv.v_cell_bytes); }
+};
+
+void prefetch_cell(const std::byte* cell, std::uint64_t bytes) {
+  for (std::uint64_t i = 0; i < bytes; i += 64) prefetch(cell + i);
+}
+
+/// One split for one tile: weights in tile.scores, values in tile.o; parts[row] has l = 0 for a row that sees nothing.
+/// `tile_first` numbers the tile's first row within the task: token = row / group.
+void attend_split(const HeadKv& head, const AttnSpec& spec, std::uint32_t split, std::uint32_t first_pos,
+                  std::uint32_t group, std::uint32_t tile_first, const Tile& tile, SoftmaxPart* parts) {
+  const PagedKv& kv = head.kv;
+  const auto pos_of = [&](std::uint32_t row) { return first_pos + (tile_first + row) / group; };
+  const Range seen = visible(spec, pos_of(0), pos_of(tile.rows - 1), split);
+  for (std::uint32_t row = 0; row < tile.rows; ++row) parts[row] = {0, 0};
+  if (seen.empty()) return;
+
+  const std::uint32_t base = split * kSplitTokens;
+  const std::uint32_t cell_begin = (seen.begin - base) / kCellTokens;
+  const std::uint32_t cell_end = (seen.end - base + kCellTokens - 1) / kCellTokens;
+  constexpr std::uint32_t kAhead = 2;
+  for (std::uint32_t cell = cell_begin; cell < cell_end; ++cell) {
+    const std::uint32_t pos = base + cell * kCellTokens;
+    if (cell + kAhead < cell_end) prefetch_cell(head.k_cell(pos + kAhead * kCellTokens), kv.k_cell_bytes);
+    score_cell(kv.type, tile, head.k_cell(pos), cell);
+  }
+  for (std::uint32_t row = 0; row < tile.rows; ++row) {
+    float* scores = tile.scores + row * kSplitTokens;
+    const Range range = visible(spec, pos_of(row), pos_of(row), split);
+    if (range.empty()) {
+      clear_row(scores, cell_begin, cell_end);
+    } else {
+      parts[row] = softmax_row(spec, kv.type, range, cell_begin, cell_end, scores);
+    }
+    for_lanes(tile.stride - 16, [&](std::uint32_t d, auto) { store(tile.o + row * tile.stride + d, zero()); });
+  }
+  for (std::uint32_t cell = cell_begin; cell < cell_end; ++cell) {
+    const std::uint32_t pos = base + cell * kCellTokens;
+    if (cell + kAhead < cell_end) prefetch_cell(head.v_cell(pos + kAhead * kCellTokens), kv.v_cell_bytes);
+    weight_cell(kv.type, tile, head.v_cell(pos), cell);
+  }
+  for (std::uint32_t row = 0; row < tile.rows; ++row) {  // a zero becomes +0: masked tokens leave no trace in its sign
+    float* o = tile.o + row * tile.stride;
+    for_lanes(tile.stride - 16, [&](std::uint32_t d, auto) { store(o + d, add(load(o + d), zero())); });
+  }
+}
+
+/// The queries of a task, packed [row][head_dim] and rounded as their scores want them.
+void pack_queries(KvType type, const float* q, std::uint64_t token_stride, std::uint32_t tokens,
+                  std::uint32_t floats_of_group, float* packed) {
+  for (std::uint32_t token = 0; token < tokens; ++token) {
+    const float* from = q + token * token_stride;
+    float* to = packed + token * floats_of_group;
+    for_lanes(floats_of_group, [&](std::uint32_t i, auto lanes) {
+      const V16f value = load(from + i, lanes);
+      store(to + i, type == KvType::kBF16 ? round_to_bf16(value) : value, lanes);
+    });
+  }
+}
+
+template <class T>
+void put(std::byte* cell, std::uint32_t index, T value) {
+  __builtin_memcpy(cell + index * sizeof(T), &value, sizeof(T));
+}
+
+}  // namespace
+
+void store_kv(const PagedKv& kv, const KvRow& row, std::uint32_t token, const float* k, const float* v) {
+  const std::uint32_t pos = row.first_pos + token, slot = pos % kCellTokens, head_dim = kv.head_dim;
+  for (std::uint32_t h = 0; h < kv.num_kv_heads; ++h) {
+    const HeadKv head{kv, row, h};
+    std::byte* k_cell = head.k_cell(pos);
+    std::byte* v_cell = head.v_cell(pos);
+    const std::uint64_t from = (std::uint64_t{row.act_row + token} * kv.num_kv_heads + h) * head_dim;
+    const auto lanes_of = [](std::uint32_t d, std::uint32_t n) { return smaller(n - d, 16); };
+    for_lanes(head_dim, [&](std::uint32_t d, auto lanes) {
+      const V16f key = load(k + from + d, lanes), value = load(v + from + d, lanes);
+      const std::uint32_t n = lanes_of(d, head_dim);
+      if (kv.type == KvType::kF32) {
+        float keys[16];
+        store(keys, key);
+        for (std::uint32_t i = 0; i < n; ++i) put(k_cell, (d + i) * kCellTokens + slot, keys[i]);
+        store(reinterpret_cast<float*>(v_cell) + slot * head_dim + d, value, lanes);
+        return;
+      }
+      std::uint16_t keys[16], values[16];
+      if (kv.type == KvType::kF16) {
+        store_f16(keys, key);
+        store_f16(values, value);
+        for (std::uint32_t i = 0; i < n; ++i) put(k_cell, (d + i) * kCellTokens + slot, keys[i]);
+        for (std::uint32_t i = 0; i < n; ++i) put(v_cell, slot * head_dim + d + i, values[i]);
+      } else {
+        store_low_halves(keys, shift_right<16>(bf16_high(key)));
+        store_low_halves(values, shift_right<16>(bf16_high(value)));
+        for (std::uint32_t i = 0; i < n; ++i) put(k_cell, ((d + i) / 2 * kCellTokens + slot) * 2 + i % 2, keys[i]);
+        for (std::uint32_t i = 0; i < n; ++i) put(v_cell, (slot / 2 * head_dim + d + i) * 2 + slot % 2, values[i]);
+      }
+    });
+  }
+}
+
+void attend(const PagedKv& kv, const AttnSpec& spec, const KvRow& row, const AttnTask& task, const float* q, float* out,
+            float* states, std::byte* scratch) {
+  const std::uint32_t group = spec.num_heads / kv.num_kv_heads, head_dim = kv.head_dim;
+  const std::uint32_t tokens = task.token_end - task.token_begin, rows = tokens * group;
+  const std::uint32_t stride = state_floats(head_dim), first_pos = row.first_pos + task.token_begin;
+  const std::uint64_t token_floats = std::uint64_t{spec.num_heads} * head_dim;
+  const std::uint64_t at =
+      (row.act_row + task.token_begin) * token_floats + std::uint64_t{task.kv_head} * group * head_dim;
+  const bool direct = task.state == AttnTask::kDirect;
+
+  float* scores = reinterpret_cast<float*>(scratch);
+  float* tile_states = scores + kTileRows * kSplitTokens;
+  float* packed = tile_states + kTileRows * stride;
+  auto* sums = reinterpret_cast<SoftmaxPart*>(packed + std::uint64_t{rows} * head_dim);
+
+  const HeadKv head{kv, row, task.kv_head};
+  const auto out_of = [&](std::uint32_t r) { return out + at + r / group * token_floats + r % group * head_dim; };
+  pack_queries(kv.type, q + at, token_floats, tokens, group * head_dim, packed);
+  for (std::uint32_t r = 0; r < rows; ++r) sums[r] = {0, 0};
+
+  for (std::uint32_t split = task.split_begin; split < task.split_end; ++split) {
+    for (std::uint32_t first = 0; first < rows; first += kTileRows) {
+      float* state = direct ? tile_states : states + std::uint64_t{task.state + first} * stride;
+      const Tile tile{packed + std::uint64_t{first} * head_dim, scores,   state + 16,
+                      smaller(kTileRows, rows - first),         head_dim, stride};
+      SoftmaxPart parts[kTileRows];
+      attend_split(head, spec, split, first_pos, group, first, tile, parts);
+      for (std::uint32_t r = 0; r < tile.rows; ++r) {
+        if (!direct) {
+          state[r * stride] = parts[r].m;
+          state[r * stride + 1] = parts[r].l;
+        } else if (parts[r].l != 0) {
+          join(sums[first + r], out_of(first + r), parts[r], tile.o + r * stride, head_dim);
+        }
+      }
+    }
+  }
+  if (!direct) return;
+  for (std::uint32_t r = 0; r < rows; ++r) finish(sums[r], out_of(r), spec, task.kv_head * group + r % group, head_dim);
+}
+
+void merge(const AttnSpec& spec, std::uint32_t num_kv_heads, std::uint32_t head_dim, const MergeTask& task,
+           const float* states, float* out) {
+  const std::uint32_t group = spec.num_heads / num_kv_heads, stride = state_floats(head_dim);
+  for (std::uint32_t g = 0; g < group; ++g) {
+    const std::uint32_t query_head = task.kv_head * group + g;
+    float* o = out + (std::uint64_t{task.act_row} * spec.num_heads + query_head) * head_dim;
+    SoftmaxPart sum{0, 0};
+    for (std::uint32_t split = 0; split < task.num_splits; ++split) {
+      const float* state = states + std::uint64_t{task.state_begin + split * group + g} * stride;
+      if (state[1] != 0) join(sum, o, {state[0], state[1]}, state + 16, head_dim);
+    }
+    finish(sum, o, spec, query_head, head_dim);
+  }
+}
+
+}  // namespace octavo::OCTAVO_ISA
+
+#undef OCTAVO_UNROLL
