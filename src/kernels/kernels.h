@@ -89,7 +89,7 @@ struct Kernels {
   void (*rope)(float* heads, std::uint32_t num_heads, std::uint32_t head_dim, const RopeTable& table,
                std::uint32_t pos);
 
-  // Attention. q [rows, num_heads, head_dim], k and v [rows, num_kv_heads, head_dim], out like q.
+  // Attention. q [rows, num_heads, head_dim], k and v [rows, num_kv_heads, head_dim], out like q, apart from it.
   void (*store_kv)(const PagedKv& kv, const KvRow& row, std::uint32_t token, const float* k, const float* v);
   void (*attend)(const PagedKv& kv, const AttnSpec& spec, const KvRow& row, const AttnTask& task, const float* q,
                  float* out, float* states, std::byte* scratch);
@@ -97,9 +97,10 @@ struct Kernels {
                 const float* states, float* out);
 
   // Logits.
-  float (*log_sum_exp)(const float* logits, std::uint32_t n);
-  TokenId (*argmax)(const float* logits, std::uint32_t n);  // equal logits: the lowest id
-  std::uint32_t (*top)(const float* logits, std::uint32_t n, std::uint32_t k, Candidate* out);  // descending, then id
+  float (*log_sum_exp)(const float* logits, std::uint32_t n);  // not finite if a logit is NaN or +inf
+  TokenId (*argmax)(const float* logits, std::uint32_t n);     // equal logits: the lowest id; NaN never wins
+  /// The k largest, descending, then by lowest id; NaN left out. Returns how many.
+  std::uint32_t (*top)(const float* logits, std::uint32_t n, std::uint32_t k, Candidate* out);
   /// out[i] = exp(x[i] - max), returned: their sum in the contract's 16-lane order.
   float (*exp_sum)(const float* x, float max, std::uint32_t n, float* out);
 };
@@ -115,5 +116,8 @@ struct Kernels {
 /// sin and cos of pos * inv_freq[i] by own polynomials: out [positions, half, 2] as RopeTable wants it.
 /// Scalar, not in the table: it runs once at load.
 void fill_rope_table(const float* inv_freq, std::uint32_t half, std::uint32_t positions, float* out);
+
+/// out[i] = 1 / base^(2i / rot_dims), i < rot_dims / 2, by our own power: the frequencies before any rope scaling.
+void fill_inv_freq(float base, std::uint32_t rot_dims, float* out);
 
 }  // namespace octavo
