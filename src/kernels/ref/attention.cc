@@ -1,8 +1,8 @@
 // One query head of one token at a time, exactly in the contract's order:
 //
-// Scores: q . k (bf16: tile-32 order over head_dim, else one chain), times scale, soft-cap, mask. Per split of 256
-// positions: m = largest visible score; p = exp(score - m), +0 where masked; l = sum of p, lane = position mod 16,
-// tree; o = sum of p v (bf16: p rounded, an even and an odd chain per 16 positions; else one chain), then o + 0, so
+// Scores: q . k (bf16: q rounded, tile-32 order over head_dim, else one chain), times scale, soft-cap, mask. Per split
+// of 256 positions: m = largest visible score; p = exp(score - m), +0 where masked; l = sum of p, lane = position mod
+// 16, tree; o = sum of p v (bf16: p rounded, an even and an odd chain per 16 positions; else one chain), then o + 0, so
 // that a zero is +0 and masked positions cannot be seen even in its sign. Splits join in ascending order, the sink
 // last.
 #include <cmath>
@@ -89,8 +89,8 @@ float dot_tile32(const float* q, const HeadKv& head, std::uint32_t pos) {
     const std::uint32_t end = begin + 32 < head_dim ? begin + 32 : head_dim;
     float even = 0, odd = 0;
     for (std::uint32_t d = begin; d < end; d += 2) {
-      even = std::fma(round_to_bf16(q[d]), head.k(pos, d), even);
-      odd = std::fma(round_to_bf16(q[d + 1]), head.k(pos, d + 1), odd);
+      even = std::fma(q[d], head.k(pos, d), even);
+      odd = std::fma(q[d + 1], head.k(pos, d + 1), odd);
     }
     sum = sum + (even + odd);
   }
@@ -211,7 +211,8 @@ void attend(const PagedKv& kv, const AttnSpec& spec, const KvRow& row, const Att
             float* states, std::byte* scratch) {
   const std::uint32_t group = spec.num_heads / kv.num_kv_heads, head_dim = kv.head_dim;
   const HeadKv head{kv, row, task.kv_head};
-  auto* p = reinterpret_cast<float*>(scratch);
+  float* p = reinterpret_cast<float*>(scratch);
+  float* rounded_q = p + kSplitTokens;
   for (std::uint32_t token = task.token_begin; token < task.token_end; ++token) {
     for (std::uint32_t g = 0; g < group; ++g) {
       const std::uint32_t query_head = task.kv_head * group + g;
@@ -219,12 +220,15 @@ void attend(const PagedKv& kv, const AttnSpec& spec, const KvRow& row, const Att
       const bool direct = task.state == AttnTask::kDirect;
       float* state = direct ? nullptr : states + std::uint64_t{task.state + g} * attn_state_floats(head_dim);
 
+      for (std::uint32_t d = 0; d < head_dim; ++d) {
+        rounded_q[d] = kv.type == KvType::kBF16 ? round_to_bf16(q[at + d]) : q[at + d];
+      }
       SoftmaxPart sum{0, 0, out + at};
-      SoftmaxPart part{0, 0, direct ? p + kSplitTokens : state + 16};
+      SoftmaxPart part{0, 0, direct ? rounded_q + head_dim : state + 16};
       for (std::uint32_t split = task.split_begin; split < task.split_end; ++split) {
         const Range range = visible(spec, row.first_pos + token, split);
         if (range.empty()) continue;
-        attend_split(head, spec, range, q + at, p, part);
+        attend_split(head, spec, range, rounded_q, p, part);
         if (direct) join(sum, part, head_dim);
       }
       if (direct) {

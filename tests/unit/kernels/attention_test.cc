@@ -64,13 +64,9 @@ class Store {
     kv_.layer_stride_bytes = layer.kv_heads * kv_.head_stride_bytes + 128;  // another layer's bytes between
     buffer_ = AlignedBuffer(blocks * kv_.layer_stride_bytes);
     kv_.base = buffer_.data();
-    if (layer.type == KvType::kF32) {
-      for (std::size_t i = 0; i < buffer_.size() / 4; ++i) buffer_.as<float>()[i] = random.normal(1e6F);
-    } else {
-      for (std::size_t i = 0; i < buffer_.size() / 2; ++i) {
-        buffer_.as<std::uint16_t>()[i] = static_cast<std::uint16_t>(random.below(0x7000) | random.below(2) << 15);
-      }
-    }
+    // Any finite numbers; the pattern has both signs and is not a multiple of a row.
+    const std::uint16_t stale[] = {0x4123, 0xC2F1, 0x1234, 0x3333, 0xBEEF, 0x5A5A, 0x8001};
+    for (std::size_t i = 0; i < buffer_.size() / 2; ++i) buffer_.as<std::uint16_t>()[i] = stale[i % std::size(stale)];
     table_.resize(blocks);
     for (std::uint32_t i = 0; i < blocks; ++i) table_[i] = BlockId{i};
     for (std::uint32_t i = blocks; i-- > 1;) std::swap(table_[i], table_[random.below(i + 1)]);
