@@ -57,8 +57,9 @@ static inline M16 not_less_equal(V16f a, V16f b) { return {_mm512_cmp_ps_mask(a.
 static inline M16 equal(V16i a, V16i b) { return {_mm512_cmpeq_epi32_mask(a.v, b.v)}; }
 static inline M16 lanes_between(std::int32_t begin, std::int32_t end) {
   const __m512i j = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  const __mmask16 from = _mm512_cmpge_epi32_mask(j, _mm512_set1_epi32(begin));
-  return {_mm512_mask_cmplt_epi32_mask(from, j, _mm512_set1_epi32(end))};
+  const __mmask16 from = _mm512_cmpgt_epi32_mask(j, _mm512_set1_epi32(begin - 1));
+  const __mmask16 until = _mm512_cmpgt_epi32_mask(_mm512_set1_epi32(end), j);
+  return {static_cast<__mmask16>(from & until)};
 }
 static inline V16f select(M16 mask, V16f a, V16f b) { return {_mm512_mask_blend_ps(mask.v, b.v, a.v)}; }
 static inline V16f keep(M16 mask, V16f a) { return {_mm512_maskz_mov_ps(mask.v, a.v)}; }

@@ -1,11 +1,20 @@
 #include "unit/kernels/kernel_case.h"
 
-#include "kernels/entries.h"
 #include "kernels/select.h"
 
 namespace octavo {
 
-std::vector<const Kernels*> tables_under_test() { return runnable_kernels(); }
+#ifdef OCTAVO_TEST_SIMDE
+extern const Kernels kEmulatedAvx512;
+#endif
+
+std::vector<const Kernels*> tables_under_test() {
+  auto tables = runnable_kernels();
+#ifdef OCTAVO_TEST_SIMDE
+  tables.push_back(&kEmulatedAvx512);
+#endif
+  return tables;
+}
 
 Random::Random() : Random(std::random_device{}()) {}
 Random::Random(std::uint64_t seed) : seed_(seed), engine_(seed) {}
