@@ -137,7 +137,7 @@ struct SetBlock {
 };
 struct Signature {
   std::vector<std::string> names;
-  std::vector<ExprPtr> defaults;  // of the last names
+  std::vector<ExprPtr> defaults;                                           // of the last names
   bool takes_caller = false, takes_kwargs = false, takes_varargs = false;  // the body mentions them
 };
 struct MacroDef {

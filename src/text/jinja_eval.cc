@@ -439,10 +439,9 @@ class Interpreter {
     }
     for (const std::size_t i : missing) {  // a default may use the parameters before it
       const std::size_t from_end = count - i;
-      scope->set(signature.names[i],
-                 from_end <= signature.defaults.size()
-                     ? evaluate(signature.defaults[signature.defaults.size() - from_end], scope)
-                     : Value::undefined("parameter '" + signature.names[i] + "' was not provided"));
+      scope->set(signature.names[i], from_end <= signature.defaults.size()
+                                         ? evaluate(signature.defaults[signature.defaults.size() - from_end], scope)
+                                         : Value::undefined("parameter '" + signature.names[i] + "' was not provided"));
     }
   }
 

@@ -29,9 +29,7 @@ Value changed(Runtime& runtime, const Value& input, const Args& args) {
   return derived(runtime, input, change(text));
 }
 
-bool starts_word(char32_t c) {
-  return c == '-' || c == '(' || c == '{' || c == '[' || c == '<' || is_space(c);
-}
+bool starts_word(char32_t c) { return c == '-' || c == '(' || c == '{' || c == '[' || c == '<' || is_space(c); }
 
 /// Upper case after white space, hyphens and opening brackets only, so not after an apostrophe.
 std::string title_words(std::string_view text) {
@@ -167,7 +165,8 @@ std::string percent_encoded(std::string_view text, bool for_query) {
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x80 && (std::isalnum(byte) || c == '_' || c == '.' || c == '-' || c == '~' || (c == '/' && !for_query))) {
+    if (byte < 0x80 &&
+        (std::isalnum(byte) || c == '_' || c == '.' || c == '-' || c == '~' || (c == '/' && !for_query))) {
       out += c;
     } else if (c == ' ' && for_query) {
       out += '+';
@@ -268,7 +267,8 @@ Value filter_pprint(Runtime& runtime, const Value& input, const Args& args) {
 
 const Value& number_input(const Value& input, std::string_view filter) {
   if (input.is_undefined()) fail(input.undefined_message());
-  if (!input.is_number()) fail("bad operand type for " + std::string(filter) + ": '" + std::string(type_name(input)) + "'");
+  if (!input.is_number())
+    fail("bad operand type for " + std::string(filter) + ": '" + std::string(type_name(input)) + "'");
   return input;
 }
 
@@ -278,7 +278,7 @@ Value filter_abs(Runtime&, const Value& input, const Args& args) {
 }
 
 std::optional<Value> whole_number(const Value& input, std::int64_t base) {
-  if (input.is_integer()) return from_big(to_big(input));
+  if (input.is_integer()) return as_integer(input);
   if (input.is_float()) return std::isnan(*input.real()) ? std::nullopt : std::optional(truncate(*input.real()));
   if (!input.is_text()) return std::nullopt;
   if (base == 0 || (base >= 2 && base <= 36)) {

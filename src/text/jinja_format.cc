@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "text/jinja_big.h"
 #include "text/jinja_number.h"
 #include "text/jinja_unicode.h"
 
@@ -314,7 +315,7 @@ std::string format_percent(Runtime& runtime, std::string_view format, const Valu
       if (end == format.npos) fail("incomplete format key");
       if (!values.dict()) fail("format requires a mapping");
       const std::string key(format.substr(at + 1, end - at - 1));
-      const Value* found = values.dict()->find(key);
+      const Value* found = values.dict()->find(std::string_view(key));
       if (!found) fail("the format's mapping has no key '" + key + "'");
       item = *found;
       named = true;
@@ -356,7 +357,8 @@ std::string format_percent(Runtime& runtime, std::string_view format, const Valu
     if (out.size() > kMaxTextBytes) fail("a text grew beyond the limit");
   }
   const bool left_over = tuple ? used < tuple->items.size() : used == 0;
-  if (left_over && !named && !values.dict() && !values.list()) fail("not all arguments converted during string formatting");
+  if (left_over && !named && !values.dict() && !values.list())
+    fail("not all arguments converted during string formatting");
   runtime.charge(out.size() / 16);
   return out;
 }

@@ -22,7 +22,8 @@ Value function_range(Runtime&, const Args& args) {
 
 /// dict(mapping or pairs, name=value, ...).
 Dict make_dict(Runtime& runtime, const Args& args) {
-  if (args.positional.size() > 1) fail("dict expected at most 1 argument, got " + std::to_string(args.positional.size()));
+  if (args.positional.size() > 1)
+    fail("dict expected at most 1 argument, got " + std::to_string(args.positional.size()));
   Dict out;
   if (!args.positional.empty()) {
     const Value& source = args.positional[0];
@@ -117,14 +118,10 @@ struct Entry {
   Value (*body)(Runtime&, const Args&);
 };
 constexpr std::array kFunctions = {
-    Entry{"cycler", function_cycler},
-    Entry{"dict", function_dict},
-    Entry{"joiner", function_joiner},
-    Entry{"lipsum", function_lipsum},
-    Entry{"namespace", function_namespace},
-    Entry{"raise_exception", function_raise_exception},
-    Entry{"range", function_range},
-    Entry{"strftime_now", function_strftime_now},
+    Entry{"cycler", function_cycler},       Entry{"dict", function_dict},
+    Entry{"joiner", function_joiner},       Entry{"lipsum", function_lipsum},
+    Entry{"namespace", function_namespace}, Entry{"raise_exception", function_raise_exception},
+    Entry{"range", function_range},         Entry{"strftime_now", function_strftime_now},
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   bool null() override { return add(Value()); }
   bool boolean(bool value) override { return add(Value(value)); }
   bool number_integer(number_integer_t value) override { return add(Value(value)); }
-  bool number_unsigned(number_unsigned_t value) override { return add(from_big(BigInteger(value))); }
+  bool number_unsigned(number_unsigned_t value) override { return add(from_unsigned(value)); }
   bool number_float(number_float_t value, const string_t& text) override {
     if (text.find_first_of(".eE") != text.npos) return add(Value(value));
     const auto integer = parse_integer(text, 10);  // too long for 64 bits
@@ -181,7 +181,7 @@ class Writer {
         out += '\\';
         out += kEscaped[known];
       } else if (c < 0x20 || (style_.ensure_ascii && c > 0x7e && c < 0x10000)) {
-        style_.ensure_ascii && c == 0x7f ? void(out += '\x7f') : unit(static_cast<unsigned>(c));
+        style_.ensure_ascii&& c == 0x7f ? void(out += '\x7f') : unit(static_cast<unsigned>(c));
       } else if (style_.ensure_ascii && c > 0xffff) {
         unit(0xd800U + static_cast<unsigned>((c - 0x10000) >> 10));
         unit(0xdc00U + static_cast<unsigned>((c - 0x10000) & 0x3ff));

@@ -288,7 +288,8 @@ class Lexer {
       } else if (c >= '0' && c <= '7') {
         std::size_t end = i + 1;
         while (end < raw.size() && end < i + 3 && raw[end] >= '0' && raw[end] <= '7') ++end;
-        append_code_point(out, static_cast<char32_t>(std::strtoul(std::string(raw.substr(i, end - i)).c_str(), nullptr, 8)));
+        append_code_point(out,
+                          static_cast<char32_t>(std::strtoul(std::string(raw.substr(i, end - i)).c_str(), nullptr, 8)));
         i = end - 1;
       } else if (c == 'x' || c == 'u' || c == 'U') {
         const std::size_t width = c == 'x' ? 2 : c == 'u' ? 4 : 8;
@@ -313,9 +314,9 @@ class Lexer {
   }
 
   void operator_token(std::string& open) {
-    static constexpr std::array<std::string_view, 27> kOperators = {
-        "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]", "(", ")", "{", "}", ">", "<", "=",
-        ".",  ":",  "|",  ",",  ";",  "!"};
+    static constexpr std::array<std::string_view, 27> kOperators = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/",
+                                                                    "*",  "%",  "~",  "[",  "]",  "(",  ")", "{", "}",
+                                                                    ">",  "<",  "=",  ".",  ":",  "|",  ",", ";", "!"};
     const auto found = std::find_if(kOperators.begin(), kOperators.end(), [&](auto op) { return starts(op); });
     if (found == kOperators.end() || *found == "!") {
       std::size_t end = at_;

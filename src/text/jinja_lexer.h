@@ -9,8 +9,18 @@
 
 namespace octavo::jinja {
 
-enum class TokenKind : std::uint8_t { kData, kPrintBegin, kPrintEnd, kBlockBegin, kBlockEnd, kName, kString, kNumber,
-                                      kOperator, kEnd };
+enum class TokenKind : std::uint8_t {
+  kData,
+  kPrintBegin,
+  kPrintEnd,
+  kBlockBegin,
+  kBlockEnd,
+  kName,
+  kString,
+  kNumber,
+  kOperator,
+  kEnd
+};
 
 struct Token {
   TokenKind kind;

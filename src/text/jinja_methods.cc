@@ -65,10 +65,9 @@ Value is_integer(Runtime&, const Value& self, const Args& args) {
   return std::isfinite(*self.real()) && *self.real() == std::trunc(*self.real());
 }
 
-Value bit_length(Runtime&, const Value& self, const Args& args) {
+Value integer_bit_length(Runtime&, const Value& self, const Args& args) {
   const Params none("bit_length", args, {}, 0);
-  const Value magnitude = absolute(self);
-  return truthy(magnitude) ? Value::length(msb(to_big(magnitude)) + 1) : Value(0);
+  return bit_length(self);
 }
 
 constexpr std::array kDictMethods = {Method{"copy", copy}, Method{"get", dict_get}, Method{"items", dict_items},
@@ -76,7 +75,7 @@ constexpr std::array kDictMethods = {Method{"copy", copy}, Method{"get", dict_ge
 constexpr std::array kListMethods = {Method{"copy", copy}, Method{"count", items_count}, Method{"index", items_index}};
 constexpr std::array kTupleMethods = {Method{"count", items_count}, Method{"index", items_index}};
 constexpr std::array kFloatMethods = {Method{"is_integer", is_integer}};
-constexpr std::array kIntegerMethods = {Method{"bit_length", bit_length}};
+constexpr std::array kIntegerMethods = {Method{"bit_length", integer_bit_length}};
 
 const Method* among(const auto& methods, std::string_view name) {
   const auto found = std::find_if(methods.begin(), methods.end(), [&](const Method& m) { return m.name == name; });

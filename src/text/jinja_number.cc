@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "text/jinja_big.h"
 #include "text/jinja_unicode.h"
 
 namespace octavo::jinja {
@@ -116,8 +117,8 @@ Value calculate_float(Arithmetic operation, double a, double b) {
 
 Value calculate_integer(Arithmetic operation, const Value& a, const Value& b) {
   const auto x = as_small(a), y = as_small(b);
-  const bool divides = operation == Arithmetic::kDivide || operation == Arithmetic::kFloorDivide ||
-                       operation == Arithmetic::kModulo;
+  const bool divides =
+      operation == Arithmetic::kDivide || operation == Arithmetic::kFloorDivide || operation == Arithmetic::kModulo;
   if (divides && y && *y == 0) division_by_zero();
   if (x && y) {
     if (const auto result = calculate_small(operation, *x, *y)) return *result;
@@ -185,6 +186,15 @@ Value from_big(BigInteger value) {
   return Value(std::make_shared<const Big>(Big{std::move(value)}));
 }
 
+Value as_integer(const Value& integer) { return integer.is_bool() ? Value(*integer.boolean() ? 1 : 0) : integer; }
+
+Value from_unsigned(std::uint64_t value) { return from_big(BigInteger(value)); }
+
+std::int64_t bit_length(const Value& integer) {
+  const BigInteger value = to_big(integer);
+  return value == 0 ? 0 : static_cast<std::int64_t>(msb(value < 0 ? BigInteger(-value) : value)) + 1;
+}
+
 double to_double(const Value& value) {
   if (const double* d = value.real()) return *d;
   if (const auto i = as_small(value)) return static_cast<double>(*i);
@@ -248,7 +258,7 @@ Value absolute(const Value& value) {
 
 Value round_to(const Value& value, std::int64_t digits) {
   if (value.is_integer()) {
-    if (digits >= 0) return from_big(to_big(value));
+    if (digits >= 0) return as_integer(value);
     if (digits < -static_cast<std::int64_t>(kMaxIntegerBits)) return 0;
     const BigInteger unit = integer_power(BigInteger(10), -digits), integer = to_big(value);
     BigInteger below = floor_divide(integer, unit);

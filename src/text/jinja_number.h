@@ -1,6 +1,5 @@
 // Python's numbers: integers without limit (here: 16384 bits), IEEE doubles, and bool as a kind of integer.
 #pragma once
-#include <boost/multiprecision/cpp_int.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,12 +7,6 @@
 #include "text/jinja_value.h"
 
 namespace octavo::jinja {
-
-using BigInteger = boost::multiprecision::cpp_int;
-
-struct Big {
-  BigInteger value;
-};
 
 inline constexpr unsigned kMaxIntegerBits = 16384;
 
@@ -29,8 +22,10 @@ enum class Arithmetic : std::uint8_t { kAdd, kSubtract, kMultiply, kDivide, kFlo
 /// round(): half to even, on the exact binary value.
 [[nodiscard]] Value round_to(const Value& value, std::int64_t digits);
 
-[[nodiscard]] BigInteger to_big(const Value& integer);
-[[nodiscard]] Value from_big(BigInteger value);
+/// A bool as the integer it is; other integers as they are.
+[[nodiscard]] Value as_integer(const Value& integer);
+[[nodiscard]] Value from_unsigned(std::uint64_t value);
+[[nodiscard]] std::int64_t bit_length(const Value& integer);
 [[nodiscard]] double to_double(const Value& value);
 /// Truncates; fails for infinities and NaN.
 [[nodiscard]] Value truncate(double value);

@@ -138,7 +138,8 @@ Value binary(Runtime& runtime, Arithmetic operation, const Value& a, const Value
     if (a.big() || b.big() || operation == Arithmetic::kPower) runtime.charge(100);
     return calculate(operation, a, b);
   }
-  if (operation == Arithmetic::kModulo && a.is_text()) return Value(format_percent(runtime, a.text(), b), a.is_markup());
+  if (operation == Arithmetic::kModulo && a.is_text())
+    return Value(format_percent(runtime, a.text(), b), a.is_markup());
   if (a.is_undefined()) fail(a.undefined_message());
   if (b.is_undefined()) fail(b.undefined_message());
   if (operation == Arithmetic::kAdd) {
@@ -161,9 +162,10 @@ Value unary(Unary::Op operation, const Value& value) {
   if (operation == Unary::Op::kNot) return !truthy(value);
   if (value.is_undefined()) fail(value.undefined_message());
   const bool minus = operation == Unary::Op::kMinus;
-  if (!value.is_number()) fail(std::string("bad operand type for unary ") + (minus ? "-" : "+") + ": " + quoted_type(value));
+  if (!value.is_number())
+    fail(std::string("bad operand type for unary ") + (minus ? "-" : "+") + ": " + quoted_type(value));
   if (minus) return negate(value);
-  return value.is_bool() ? from_big(to_big(value)) : value;
+  return as_integer(value);
 }
 
 bool compare(Runtime& runtime, Comparison operation, const Value& a, const Value& b) {

@@ -61,7 +61,9 @@ class Parser {
     take();
     return true;
   }
-  [[noreturn]] void fail_at(std::uint32_t line, std::string message) const { throw SyntaxError{line, std::move(message)}; }
+  [[noreturn]] void fail_at(std::uint32_t line, std::string message) const {
+    throw SyntaxError{line, std::move(message)};
+  }
   [[noreturn]] void expected(std::string_view what) const {
     fail_at(current().line, "expected " + std::string(what) + ", got " + describe(current()));
   }
@@ -353,7 +355,8 @@ class Parser {
   const Stmt* autoescape_statement(std::uint32_t line) {
     const Frame frame(*this);
     const auto* literal = std::get_if<Literal>(&expression()->node);
-    if (!literal || truthy(literal->value)) fail_at(line, "'autoescape' can only be false: chat templates are not HTML");
+    if (!literal || truthy(literal->value))
+      fail_at(line, "'autoescape' can only be false: chat templates are not HTML");
     return make_stmt(line, With{{}, whole_body("endautoescape")});
   }
 
@@ -717,11 +720,11 @@ class Parser {
   std::size_t at_ = 0;
   std::unique_ptr<Ast> ast_;
   int depth_ = 0;
-  int frame_ = 0, frames_ = 0;            // the frame being parsed; how many there were
-  int loops_ = 0;                         // loops that a `break` here could leave
-  int loop_bodies_ = 0;                   // loops around, macros or not
-  std::vector<Unknown> unknown_;          // filters and tests that do not exist
-  std::vector<Signature*> open_macros_;   // whose bodies are being parsed
+  int frame_ = 0, frames_ = 0;           // the frame being parsed; how many there were
+  int loops_ = 0;                        // loops that a `break` here could leave
+  int loop_bodies_ = 0;                  // loops around, macros or not
+  std::vector<Unknown> unknown_;         // filters and tests that do not exist
+  std::vector<Signature*> open_macros_;  // whose bodies are being parsed
   std::vector<std::string> block_names_;
 };
 

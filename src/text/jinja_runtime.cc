@@ -13,7 +13,7 @@ namespace {
 
 const Value kNoValue;
 
-std::string quoted(std::string_view name) {
+std::string quote_text(std::string_view name) {
   std::string out;
   append_text_repr(name, out);
   return out;
@@ -25,7 +25,7 @@ std::string type_in_words(const Value& object) {
 }
 
 Value missing(const Value& object, const Value& key) {
-  if (key.is_text()) return Value::undefined(quoted(type_in_words(object)) + " has no attribute " + repr(key));
+  if (key.is_text()) return Value::undefined(quote_text(type_in_words(object)) + " has no attribute " + repr(key));
   return Value::undefined(type_in_words(object) + " has no element " + repr(key));
 }
 

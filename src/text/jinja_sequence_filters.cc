@@ -316,9 +316,9 @@ Args after(const Args& args, std::size_t used) {
 Value filter_map(Runtime& runtime, const Value& input, const Args& args) {
   return lazily([&](const Emit& emit) {
     if (!truthy(input)) return;
-    const bool by_attribute = args.positional.empty() &&
-                              std::any_of(args.named.begin(), args.named.end(),
-                                          [](const auto& named) { return named.first == "attribute"; });
+    const bool by_attribute =
+        args.positional.empty() &&
+        std::any_of(args.named.begin(), args.named.end(), [](const auto& named) { return named.first == "attribute"; });
     if (by_attribute) {
       const Params params("map", args, {"attribute", "default"}, 1);
       const Path path(params[0], params[1]);

@@ -18,16 +18,16 @@ struct Range {
 
 // Numeric type "digit" without being decimal: superscripts, circled digits and the like.
 constexpr Range kOtherDigits[] = {
-    {0xb2, 0xb3},       {0xb9, 0xb9},       {0x1369, 0x1371},   {0x19da, 0x19da},   {0x2070, 0x2070},
-    {0x2074, 0x2079},   {0x2080, 0x2089},   {0x2460, 0x2468},   {0x2474, 0x247c},   {0x2488, 0x2490},
-    {0x24ea, 0x24ea},   {0x24f5, 0x24fd},   {0x24ff, 0x24ff},   {0x2776, 0x277e},   {0x2780, 0x2788},
-    {0x278a, 0x2792},   {0x10a40, 0x10a43}, {0x10e60, 0x10e68}, {0x11052, 0x1105a}, {0x1f100, 0x1f10a},
+    {0xb2, 0xb3},     {0xb9, 0xb9},       {0x1369, 0x1371},   {0x19da, 0x19da},   {0x2070, 0x2070},
+    {0x2074, 0x2079}, {0x2080, 0x2089},   {0x2460, 0x2468},   {0x2474, 0x247c},   {0x2488, 0x2490},
+    {0x24ea, 0x24ea}, {0x24f5, 0x24fd},   {0x24ff, 0x24ff},   {0x2776, 0x277e},   {0x2780, 0x2788},
+    {0x278a, 0x2792}, {0x10a40, 0x10a43}, {0x10e60, 0x10e68}, {0x11052, 0x1105a}, {0x1f100, 0x1f10a},
 };
 // Property Other_Lowercase and Other_Uppercase: cased characters outside categories Ll and Lu.
 constexpr Range kOtherLower[] = {
-    {0xaa, 0xaa},     {0xba, 0xba},     {0x2b0, 0x2b8},   {0x2c0, 0x2c1},     {0x2e0, 0x2e4},     {0x345, 0x345},
-    {0x37a, 0x37a},   {0x1d2c, 0x1d6a}, {0x1d78, 0x1d78}, {0x1d9b, 0x1dbf},   {0x2071, 0x2071},   {0x207f, 0x207f},
-    {0x2090, 0x209c}, {0x2170, 0x217f}, {0x24d0, 0x24e9}, {0x2c7c, 0x2c7d},   {0xa69c, 0xa69d},   {0xa770, 0xa770},
+    {0xaa, 0xaa},     {0xba, 0xba},     {0x2b0, 0x2b8},     {0x2c0, 0x2c1},     {0x2e0, 0x2e4},     {0x345, 0x345},
+    {0x37a, 0x37a},   {0x1d2c, 0x1d6a}, {0x1d78, 0x1d78},   {0x1d9b, 0x1dbf},   {0x2071, 0x2071},   {0x207f, 0x207f},
+    {0x2090, 0x209c}, {0x2170, 0x217f}, {0x24d0, 0x24e9},   {0x2c7c, 0x2c7d},   {0xa69c, 0xa69d},   {0xa770, 0xa770},
     {0xa7f8, 0xa7f9}, {0xab5c, 0xab5f}, {0x10780, 0x10780}, {0x10783, 0x10785}, {0x10787, 0x107b0}, {0x107b2, 0x107ba},
 };
 constexpr Range kOtherUpper[] = {
@@ -54,8 +54,9 @@ bool is_case_ignorable(char32_t c) {
 }
 
 void append_special(const auto& table, char32_t c, utf8proc_int32_t simple, std::string& out) {
-  const auto found = std::lower_bound(std::begin(table), std::end(table), c,
-                                      [](const SpecialCase& entry, char32_t value) { return entry.code_point < value; });
+  const auto found =
+      std::lower_bound(std::begin(table), std::end(table), c,
+                       [](const SpecialCase& entry, char32_t value) { return entry.code_point < value; });
   if (found != std::end(table) && found->code_point == c) {
     out += found->utf8;
   } else {
@@ -155,9 +156,8 @@ std::size_t byte_offset(std::string_view text, std::size_t index) {
 
 std::vector<std::string_view> split_characters(std::string_view text) {
   std::vector<std::string_view> out;
-  for_each_character(text, [&](std::size_t begin, std::size_t end, char32_t) {
-    out.push_back(text.substr(begin, end - begin));
-  });
+  for_each_character(
+      text, [&](std::size_t begin, std::size_t end, char32_t) { out.push_back(text.substr(begin, end - begin)); });
   return out;
 }
 
@@ -223,9 +223,8 @@ bool is_identifier_part(char32_t c) {
 
 std::string to_lower(std::string_view text) {
   std::string out;
-  for_each_character(text, [&](std::size_t begin, std::size_t end, char32_t c) {
-    append_lower(text, begin, end, c, out);
-  });
+  for_each_character(text,
+                     [&](std::size_t begin, std::size_t end, char32_t c) { append_lower(text, begin, end, c, out); });
   return out;
 }
 

@@ -36,7 +36,7 @@ void append_code_point(std::string& text, char32_t c);  // surrogates too
 [[nodiscard]] std::string to_upper(std::string_view text);
 [[nodiscard]] std::string to_casefold(std::string_view text);
 [[nodiscard]] std::string to_swapcase(std::string_view text);
-[[nodiscard]] std::string to_title(std::string_view text);       // str.title()
+[[nodiscard]] std::string to_title(std::string_view text);        // str.title()
 [[nodiscard]] std::string to_capitalized(std::string_view text);  // str.capitalize()
 
 /// str.strip(chars) and its one-sided forms; no `chars`: white space.

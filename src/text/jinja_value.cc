@@ -199,7 +199,8 @@ bool less(const Value& a, const Value& b, std::string_view op) {
   if (a.is_number() && b.is_number()) return compare_numbers(a, b) == Order::kLess;
   if (a.is_text() && b.is_text()) return a.text() < b.text();  // UTF-8 sorts as code points do
   if ((a.list() && b.list()) || (a.tuple() && b.tuple())) {
-    const auto [x, y] = std::mismatch(a.items()->begin(), a.items()->end(), b.items()->begin(), b.items()->end(), equal);
+    const auto [x, y] =
+        std::mismatch(a.items()->begin(), a.items()->end(), b.items()->begin(), b.items()->end(), equal);
     if (y == b.items()->end()) return false;
     return x == a.items()->end() || less(*x, *y, op);
   }

@@ -58,21 +58,21 @@ using ObjectPtr = std::shared_ptr<Object>;
 class Value {
  public:
   Value() : state_(None{}) {}
-  Value(bool value) : state_(value) {}                          // NOLINT: implicit by design, as are the next ones
-  Value(std::int64_t value) : state_(value) {}                  // NOLINT
-  Value(int value) : state_(std::int64_t{value}) {}             // NOLINT
-  Value(double value) : state_(value) {}                        // NOLINT
-  Value(BigPtr value) : state_(std::move(value)) {}             // NOLINT
-  Value(std::string text, bool markup = false);                 // NOLINT
-  Value(const char* text) : Value(std::string(text)) {}         // NOLINT
-  Value(std::string_view text) : Value(std::string(text)) {}    // NOLINT
-  Value(ListPtr value) : state_(std::move(value)) {}            // NOLINT
-  Value(TuplePtr value) : state_(std::move(value)) {}           // NOLINT
-  Value(DictPtr value) : state_(std::move(value)) {}            // NOLINT
-  Value(ObjectPtr value) : state_(std::move(value)) {}          // NOLINT
+  Value(bool value) : state_(value) {}                        // NOLINT: implicit by design, as are the next ones
+  Value(std::int64_t value) : state_(value) {}                // NOLINT
+  Value(int value) : state_(std::int64_t{value}) {}           // NOLINT
+  Value(double value) : state_(value) {}                      // NOLINT
+  Value(BigPtr value) : state_(std::move(value)) {}           // NOLINT
+  Value(std::string text, bool markup = false);               // NOLINT
+  Value(const char* text) : Value(std::string(text)) {}       // NOLINT
+  Value(std::string_view text) : Value(std::string(text)) {}  // NOLINT
+  Value(ListPtr value) : state_(std::move(value)) {}          // NOLINT
+  Value(TuplePtr value) : state_(std::move(value)) {}         // NOLINT
+  Value(DictPtr value) : state_(std::move(value)) {}          // NOLINT
+  Value(ObjectPtr value) : state_(std::move(value)) {}        // NOLINT
   template <class T>
-    requires std::is_base_of_v<Object, T>
-  Value(std::shared_ptr<T> value) : state_(ObjectPtr(std::move(value))) {}  // NOLINT
+  requires std::is_base_of_v<Object, T> Value(std::shared_ptr<T> value)
+      : state_(ObjectPtr(std::move(value))) {}  // NOLINT
 
   [[nodiscard]] static Value undefined(std::string message);
   [[nodiscard]] static Value list(std::vector<Value> items);
