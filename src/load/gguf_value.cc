@@ -106,6 +106,7 @@ template std::optional<std::uint32_t> GgufValue::as() const;
 template std::optional<std::uint64_t> GgufValue::as() const;
 template std::optional<std::vector<std::int32_t>> GgufValue::as() const;
 template std::optional<std::vector<std::uint32_t>> GgufValue::as() const;
+template std::optional<std::vector<bool>> GgufValue::as() const;
 template std::optional<std::vector<float>> GgufValue::as() const;
 template std::optional<std::vector<std::string_view>> GgufValue::as() const;
 

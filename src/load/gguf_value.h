@@ -34,7 +34,7 @@ struct GgufValue {
   /// The value as T, or nullopt if the file has another kind or the number does not fit. T is
   ///   bool, float, double, std::string_view;
   ///   std::int32_t, std::uint32_t, std::uint64_t: from any integer type that holds the number;
-  ///   std::vector of int32_t, uint32_t, float or string_view: from an array.
+  ///   std::vector of bool, int32_t, uint32_t, float or string_view: from an array.
   template <class T>
   [[nodiscard]] std::optional<T> as() const;
 

@@ -1,8 +1,11 @@
 // A model as numbers: everything the forward pass, the KV layout and the planner need, and no tensor.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "octavo/result.h"
 
 namespace octavo {
 
@@ -51,5 +54,30 @@ struct ModelSpec {
   bool qkv_bias = false;
   bool tied_embeddings = false;  // no output matrix: the embedding serves as head
 };
+
+inline constexpr std::uint32_t kMaxLayers = 4096;
+
+struct ArchRow;
+
+/// What a container says of a model in its own keys; an empty optional leaves the value to the architecture's row.
+struct ModelFacts {
+  std::string name;
+  std::uint32_t width = 0, vocab_size = 0, context_length = 0, num_layers = 0;
+  std::vector<std::uint32_t> num_heads, num_kv_heads, ffn_width;  // [num_layers]
+  std::optional<std::uint32_t> head_dim;
+  float norm_eps = 1e-5F;
+  RopeSpec rope;                               // rot_dims 0: the whole head
+  std::optional<float> local_rope_base;        // of the layers with a window
+  std::optional<std::uint32_t> window;         // 0: no windows, whatever the row says
+  std::optional<std::uint32_t> window_period;  // every so-manieth layer is global; 1: none has a window
+  std::vector<bool> has_window;                // [num_layers], or empty: by period
+  std::optional<float> attn_scale, attn_soft_cap, final_soft_cap;
+  bool qkv_bias = false;
+  bool tied_embeddings = false;
+};
+
+/// Facts and the row's defaults make a spec. Fails with kInvalidArgument or kUnsupported naming the quantity, its value
+/// and its limit, so that no later arithmetic on sizes can overflow.
+[[nodiscard]] Result<ModelSpec> make_spec(const ArchRow& arch, const ModelFacts& facts);
 
 }  // namespace octavo
