@@ -8,10 +8,12 @@
 #include <map>
 #include <vector>
 
+#include "kv/layout.h"
 #include "load/bind_tensors.h"
 #include "load/fingerprint.h"
 #include "load/model_source.h"
 #include "tensor/dequantize.h"
+#include "tensor/paged_kv.h"
 
 namespace octavo {
 namespace {
@@ -38,7 +40,7 @@ std::string attention_kind(const std::vector<LayerSpec>& layers) {
   return fmt::format("{} {}/{}", kv_heads == 1 ? "MQA" : "GQA", heads, kv_heads);
 }
 
-ModelInfo describe(const ModelSource& source, const ModelSpec& spec) {
+ModelInfo describe(const ModelSource& source, const ModelSpec& spec, KvType kv_type) {
   ModelInfo info;
   info.path = source.path;
   info.name = spec.name;
@@ -62,7 +64,10 @@ ModelInfo describe(const ModelSource& source, const ModelSpec& spec) {
                            .num_kv_heads = layer.num_kv_heads,
                            .head_dim = layer.head_dim,
                            .window = layer.window});
+    const KvLayerShape kept{layer.num_kv_heads, layer.head_dim, layer.window};
+    info.kv_bytes_per_token += make_kv_layout(kept, kv_type, kCellTokens).payload_bytes_per_token;
   }
+  info.kv_type = kv_type;
   info.attention_kind = attention_kind(spec.layers);
   info.tied_embeddings = spec.tied_embeddings;
   info.chat_template = source.chat_template;
@@ -120,7 +125,7 @@ class FileCheckpoint final : public Checkpoint {
  public:
   FileCheckpoint(const ModelSource& source, ModelSpec spec, std::map<TensorKey, SourceTensor> tensors)
       : spec_(std::move(spec)),
-        info_(describe(source, spec_)),
+        info_(describe(source, spec_, KvType::kBF16)),
         fingerprint_(fingerprint_of(source)),
         tensors_(std::move(tensors)),
         files_(source.files) {
@@ -189,10 +194,10 @@ Result<std::unique_ptr<Checkpoint>> open_checkpoint(const std::string& path) {
   return std::unique_ptr<Checkpoint>(std::make_unique<FileCheckpoint>(source, std::move(spec), std::move(tensors)));
 }
 
-Result<ModelInfo> read_model_info(const std::string& path) {
+Result<ModelInfo> read_model_info(const std::string& path, KvType kv_type) {
   OCTAVO_TRY(const ModelSource source, open_source(path));
   OCTAVO_TRY(const ModelSpec spec, spec_of(source));
-  return describe(source, spec);
+  return describe(source, spec, kv_type);
 }
 
 }  // namespace octavo

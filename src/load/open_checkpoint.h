@@ -14,6 +14,6 @@ namespace octavo {
 [[nodiscard]] Result<std::unique_ptr<Checkpoint>> open_checkpoint(const std::string& path);
 
 /// What Checkpoint::info() says, from the headers alone; vocabulary-only files have one, too.
-[[nodiscard]] Result<ModelInfo> read_model_info(const std::string& path);
+[[nodiscard]] Result<ModelInfo> read_model_info(const std::string& path, KvType kv_type);
 
 }  // namespace octavo
