@@ -14,9 +14,11 @@ if(OCTAVO_FUZZ)
   target_compile_options(octavo_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# octavo_module(NAME library...) : src/NAME/*.cc (and one level below) becomes octavo_NAME.
+# octavo_module(NAME library...) : src/NAME/*.cc (and one level below) becomes octavo_NAME; a main.cc is left to the
+# program that owns it.
 function(octavo_module name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cc)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   if(NOT sources)  # a folder of headers
     add_library(octavo_${name} INTERFACE)
     target_include_directories(octavo_${name} INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)

@@ -1,0 +1,25 @@
+// The subcommands. Each adds itself to the program and says what to do when it was chosen; one file each.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "octavo/result.h"
+
+namespace octavo {
+
+struct Command {
+  CLI::App* app = nullptr;
+  std::function<Result<>()> run;
+};
+
+Command generate_command(CLI::App& program);
+Command chat_command(CLI::App& program);
+Command serve_command(CLI::App& program);
+Command inspect_command(CLI::App& program);
+Command tokenize_command(CLI::App& program);
+Command template_command(CLI::App& program);
+Command score_command(CLI::App& program);
+Command bench_command(CLI::App& program);
+Command probe_command(CLI::App& program);
+
+}  // namespace octavo
