@@ -146,8 +146,8 @@ Command generate_command(CLI::App& program) {
   options->params.max_tokens = 64;
   options->params.temperature = 0;
   CLI::App* app = program.add_subcommand("generate", "Continue a prompt, or many as one batch");
-  app->add_option("words", options->words, "the prompt (default: read from stdin); a MODEL may stand before it")
-      ->type_name("[MODEL] PROMPT")
+  app->add_option("PROMPT", options->words, "the prompt (default: read from stdin); a MODEL may stand before it")
+      ->type_name("")
       ->expected(0, 2);
   app->add_option("--prompts", options->prompts_file,
                   R"(JSON lines {"prompt" or "ids", sampling parameters}, run as one batch; - is stdin)");

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ namespace octavo {
 namespace {
 
 struct TokenizeOptions {
-  std::string model, text;
+  std::string model;
+  std::optional<std::string> text;
   bool jsonl = false, no_special = false, plain = false;
 };
 
@@ -56,8 +58,7 @@ Result<> tokenize(const TokenizeOptions& options) {
     answer_lines(std::cin, std::cout, [&](const Json& line) { return answer(*tokenizer, line); });
     return Ok{};
   }
-  std::string text = options.text;
-  if (text.empty()) text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  const std::string text = options.text ? *options.text : std::string(std::istreambuf_iterator<char>(std::cin), {});
   print_tokens(*tokenizer,
                tokenizer->encode(text, {.add_special = !options.no_special, .parse_special = !options.plain}));
   return Ok{};

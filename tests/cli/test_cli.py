@@ -100,7 +100,6 @@ def test_inspect_says_what_a_token_costs():
     gemma = json.loads(octavo("inspect", "gemma3-270m", "--json", "--kv-type", "f32").stdout)
     assert gemma["chat_template"] is None
     assert {layer["window"] for layer in gemma["layers"]} == {512, None}
-    assert "not" not in octavo("inspect", "smollm2").stderr
 
 
 def generate(*args, **options):
