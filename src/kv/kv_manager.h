@@ -60,9 +60,12 @@ class KvManager {
   [[nodiscard]] std::uint64_t state_hash() const;  // of all that decides what comes next
 
   // Planning calls.
-  void admit(SeqId seq, const SeqTokens& tokens, const PrefixHit& hit);  // pins the hit; `hit` is of this very state
-  [[nodiscard]] bool grow(SeqId seq, Pos end);                           // own blocks for [0, end)
-  void settle(SeqId seq, const SeqTokens& tokens, Pos end);              // a row will fill [.., end) of the blocks
+  /// Seats a newcomer and pins its hit, which is of this very state.
+  void admit(SeqId seq, const SeqTokens& tokens, const PrefixHit& hit);
+  /// Own blocks for [0, end), seating the sequence if it has none.
+  [[nodiscard]] bool grow(SeqId seq, Pos end);
+  /// The plan will compute up to `end`: fresh blocks join ops.zeros, full ones may be found.
+  void settle(SeqId seq, const SeqTokens& tokens, Pos end);
 
   /// Finish, abort, preemption by recompute: tail first, hashes kept. With or without an open plan.
   void release(SeqId seq);

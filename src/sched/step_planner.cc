@@ -48,7 +48,7 @@ void StepPlanner::extend(const Sequence& q) {
 /// False: neither this one nor any behind it starts in this step.
 bool StepPlanner::start(const Sequence& q) {
   if (survivors_ < running_.size() && running_[survivors_]->rank < q.rank) return false;  // a victim comes first
-  PrefixHit hit = lookup(q);
+  PrefixHit hit;
   if (!make_room(q, hit)) return false;
   kv_.admit(q.id, q.tokens(), hit);
   plan_->admitted.push_back({q.id, hit.num_tokens, q.preemptions + q.failures > 0 ? 1U : 0U});
@@ -61,17 +61,20 @@ bool StepPlanner::start(const Sequence& q) {
   return true;
 }
 
-/// A seat, a token and blocks for all that is known. What was preempted in vain is given back.
+/// A seat, a token and blocks for all that is known; `hit` is what of it is cached. What was preempted in vain is given
+/// back.
 bool StepPlanner::make_room(const Sequence& q, PrefixHit& hit) {
   const KvMark mark = kv_.mark();
   const std::size_t before = survivors_;
   while (true) {
-    const bool has_token = budget_ > survivors_ - cursor_ || config_.batching == Batching::kStatic;
-    if (has_seat() && !has_token) break;
-    if (has_seat() && kv_.can_hold_now(q.length(), hit, spare_blocks())) return true;
+    if (has_seat()) {
+      const bool has_token = budget_ > survivors_ - cursor_ || config_.batching == Batching::kStatic;
+      if (!has_token) break;  // nobody is preempted for a token: it waits for the next step
+      hit = q.limits.prompt_logits ? PrefixHit{} : kv_.lookup(q.tokens());
+      if (kv_.can_hold_now(q.length(), hit, spare_blocks())) return true;
+    }
     if (survivors_ == cursor_ || !policy_.may_preempt(q, *running_[survivors_ - 1])) break;
     preempt_last();
-    hit = lookup(q);
   }
   kv_.rewind(mark);
   survivors_ = before;
@@ -106,10 +109,6 @@ void StepPlanner::append_row(const Sequence& q, std::uint32_t begin, std::uint32
 }
 
 void StepPlanner::preempt_last() { kv_.release(running_[--survivors_]->id); }
-
-PrefixHit StepPlanner::lookup(const Sequence& q) const {
-  return q.limits.prompt_logits ? PrefixHit{} : kv_.lookup(q.tokens());
-}
 
 /// What a newcomer must leave alone: blocks that others still need for what they know, and the watermark.
 std::uint32_t StepPlanner::spare_blocks() const {

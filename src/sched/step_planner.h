@@ -29,12 +29,11 @@ class StepPlanner {
   void take_floor();
   void spend(std::span<Sequence* const> waiting);
   void extend(const Sequence& q);
-  bool start(const Sequence& q);
-  bool make_room(const Sequence& q, PrefixHit& hit);
+  [[nodiscard]] bool start(const Sequence& q);
+  [[nodiscard]] bool make_room(const Sequence& q, PrefixHit& hit);
   void append_row(const Sequence& q, std::uint32_t begin, std::uint32_t count);
 
   void preempt_last();
-  [[nodiscard]] PrefixHit lookup(const Sequence& q) const;
   [[nodiscard]] bool has_seat() const { return survivors_ + admitted_.size() < config_.max_num_seqs; }
   [[nodiscard]] std::uint32_t spare_blocks() const;
   [[nodiscard]] std::uint32_t chunk(std::uint32_t todo, std::size_t reserved) const;
