@@ -123,7 +123,9 @@ Result<> generate(GenerateOptions& options) {
   std::ifstream file;
   if (!options.prompts_file.empty() && options.prompts_file != "-") {
     file.open(options.prompts_file);
-    if (!file) return Error{ErrorCode::kNotFound, "--prompts: cannot read " + options.prompts_file, "--prompts"};
+    if (!file || file.peek() == std::ifstream::traits_type::eof()) {  // a folder opens, but has nothing to read
+      return Error{ErrorCode::kNotFound, "--prompts: cannot read a line of " + options.prompts_file, "--prompts"};
+    }
   }
   std::string prompt;
   if (!options.words.empty()) {

@@ -130,6 +130,12 @@ def test_generate_is_the_same_however_it_is_asked(tmp_path):
     assert answers[5]["tokens"] != answers[6]["tokens"]
 
 
+def test_prompts_that_cannot_be_read(tmp_path):
+    (tmp_path / "empty.jsonl").write_text("")
+    for path in (tmp_path, tmp_path / "none.jsonl", tmp_path / "empty.jsonl"):
+        assert_refused(octavo("generate", "--prompts", path), 1, "--prompts", str(path))
+
+
 def test_a_prompt_that_cannot_fit_is_refused_with_the_numbers():
     assert_refused(octavo("generate", "--max-model-len", 64, "--max-tokens", 8, "word " * 500), 1, "64")
 
