@@ -51,7 +51,7 @@ std::optional<std::string> unspell(std::string_view token) {
 
 class ByteBpe final : public TokenModel {
  public:
-  ByteBpe(const PreTokenizer& pre, std::optional<TokenId> unknown) : pre_(pre), unknown_(unknown) {}
+  explicit ByteBpe(const PreTokenizer& pre) : pre_(pre) {}
 
   Result<> load(const Vocab& vocab) {
     IdByText by_spelling;
@@ -84,11 +84,6 @@ class ByteBpe final : public TokenModel {
   std::string description() const override { return "byte-level BPE, pre-tokenizer " + std::string(pre_.name); }
 
  private:
-  struct Merge {
-    std::uint32_t rank;
-    TokenId id;
-  };
-
   static std::uint64_t pair_key(TokenId left, TokenId right) {
     return std::uint64_t{static_cast<std::uint32_t>(left.value)} << 32 | static_cast<std::uint32_t>(right.value);
   }
@@ -123,7 +118,7 @@ class ByteBpe final : public TokenModel {
         if (at == by_spelling.end()) return refuse("has a part, or makes a text, that is not among the tokens");
       }
       merges_.try_emplace(pair_key(left_at->second, right_at->second),
-                          Merge{static_cast<std::uint32_t>(rank), joined_at->second});
+                          Join{static_cast<std::uint32_t>(rank), joined_at->second});
     }
     return Ok{};
   }
@@ -138,23 +133,22 @@ class ByteBpe final : public TokenModel {
     merger.clear();
     for (std::size_t i = 0; i < piece.size(); ++i) {
       const std::optional<TokenId> id = of_byte_[static_cast<unsigned char>(piece[i])];
-      if (id || unknown_) merger.push_back(static_cast<std::uint32_t>(i), 1, id ? id : unknown_);
+      if (id) merger.push_back(static_cast<std::uint32_t>(i), 1, id);
     }
     merger.merge([&](const Symbol& left, const Symbol& right) -> std::optional<Join> {
       const auto at = merges_.find(pair_key(*left.id, *right.id));
       if (at == merges_.end()) return std::nullopt;
-      return Join{static_cast<double>(at->second.rank), at->second.id};
+      return at->second;
     });
     merger.for_each([&](const Symbol& symbol) { ids.push_back(*symbol.id); });
   }
 
   const PreTokenizer& pre_;
-  std::optional<TokenId> unknown_;  // for a byte that the file has no token for; without it such a byte is dropped
   std::vector<std::string> bytes_;
-  std::vector<bool> mergeable_;  // by id: an ordinary token, spelled in the alphabet of bytes
-  std::array<std::optional<TokenId>, 256> of_byte_;
-  IdByText whole_pieces_;  // of bytes, for ignore_merges; its keys are in bytes_
-  boost::unordered_flat_map<std::uint64_t, Merge> merges_;
+  std::vector<bool> mergeable_;                            // by id: an ordinary token, spelled in the alphabet of bytes
+  std::array<std::optional<TokenId>, 256> of_byte_;        // a byte without a token is dropped, as the reference does
+  IdByText whole_pieces_;                                  // of bytes, for ignore_merges; its keys are in bytes_
+  boost::unordered_flat_map<std::uint64_t, Join> merges_;  // by pair of ids; the cost is the rank
 };
 
 }  // namespace
@@ -167,7 +161,7 @@ Result<std::unique_ptr<TokenModel>> make_byte_bpe(const Vocab& vocab) {
         "the pre-tokenizer \"" + vocab.pre + "\" is not supported; supported are " + supported_pre_tokenizers(),
         "tokenizer.ggml.pre"};
   }
-  auto model = std::make_unique<ByteBpe>(*pre, vocab.unknown);
+  auto model = std::make_unique<ByteBpe>(*pre);
   OCTAVO_CHECK_OK(model->load(vocab));
   return std::unique_ptr<TokenModel>(std::move(model));
 }

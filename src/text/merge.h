@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "octavo/ids.h"
@@ -19,8 +20,8 @@ struct Symbol {
 };
 
 struct Join {
-  double cost;  // lower first
-  TokenId id;   // what the pair becomes
+  std::uint32_t cost;  // lower first
+  TokenId id;          // what the pair becomes
 };
 
 /// Scratch memory for many merges. Use: clear(), push_back() the symbols in order, merge(), for_each().
@@ -38,31 +39,25 @@ class Merger {
   template <class JoinRule>
   void merge(const JoinRule& join) {
     heap_.clear();
-    const auto consider = [&](std::int32_t left, std::int32_t right) {
-      if (left < 0 || right < 0) return;
-      const Symbol &a = symbols_[at(left)], &b = symbols_[at(right)];
-      if (const std::optional<Join> joined = join(a, b)) {
-        heap_.push_back({*joined, left, right, a.length + b.length});
-        std::push_heap(heap_.begin(), heap_.end(), later);
-      }
-    };
-    for (std::int32_t i = 1; at(i) < symbols_.size(); ++i) consider(i - 1, i);
+    for (std::int32_t i = 0; at(i) < symbols_.size(); ++i) consider(join, i);
+    std::make_heap(heap_.begin(), heap_.end(), later);
 
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end(), later);
       const Candidate best = heap_.back();
       heap_.pop_back();
-      Symbol &left = symbols_[at(best.left)], &right = symbols_[at(best.right)];
-      // Symbols only grow, so equal length means that neither was joined to another since.
-      if (left.next != best.right || left.length + right.length != best.length) continue;
+      Symbol& left = symbols_[at(best.left())];
+      // Symbols only grow, so equal length means that neither of the two was joined to another since.
+      if (left.next < 0 || left.length + symbols_[at(left.next)].length != best.length) continue;
 
+      Symbol& right = symbols_[at(left.next)];
       left.length = best.length;
-      left.id = best.join.id;
-      left.next = right.next;
-      if (right.next >= 0) symbols_[at(right.next)].previous = best.left;
-      right.next = kGone;
-      consider(left.previous, best.left);
-      consider(best.left, left.next);
+      left.id = best.id;
+      left.next = std::exchange(right.next, -1);
+      if (left.next >= 0) symbols_[at(left.next)].previous = best.left();
+      for (const std::int32_t i : {left.previous, best.left()}) {
+        if (consider(join, i)) std::push_heap(heap_.begin(), heap_.end(), later);
+      }
     }
   }
 
@@ -74,15 +69,23 @@ class Merger {
 
  private:
   struct Candidate {
-    Join join;
-    std::int32_t left, right;
-    std::uint32_t length;
+    std::uint64_t order;   // cost, then place of the left symbol
+    std::uint32_t length;  // of both
+    TokenId id;
+    [[nodiscard]] std::int32_t left() const { return static_cast<std::int32_t>(order & 0xFFFFFFFF); }
   };
-  static constexpr std::int32_t kGone = -2;
 
   static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
-  static bool later(const Candidate& a, const Candidate& b) {
-    return a.join.cost != b.join.cost ? a.join.cost > b.join.cost : a.left > b.left;
+  static bool later(const Candidate& a, const Candidate& b) { return a.order > b.order; }
+
+  // Adds the pair that begins at `left` if there is one and it may be joined.
+  template <class JoinRule>
+  bool consider(const JoinRule& join, std::int32_t left) {
+    if (left < 0 || symbols_[at(left)].next < 0) return false;
+    const Symbol &a = symbols_[at(left)], &b = symbols_[at(symbols_[at(left)].next)];
+    const std::optional<Join> joined = join(a, b);
+    if (joined) heap_.push_back({std::uint64_t{joined->cost} << 32 | at(left), a.length + b.length, joined->id});
+    return joined.has_value();
   }
 
   std::vector<Symbol> symbols_;

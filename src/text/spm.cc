@@ -1,7 +1,9 @@
 // SentencePiece's BPE as GGUF files carry it ("llama"): characters are joined to the piece with the best score, and a
 // character that is no piece falls back to its bytes. Spaces are spelled "▁".
 // Source of the method: Kudo and Richardson, "SentencePiece", 2018.
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cmath>
 #include <optional>
@@ -41,6 +43,12 @@ std::optional<unsigned char> spelled_byte(std::string_view token) {
   return static_cast<unsigned char>(value);
 }
 
+// Costs are ordered as unsigned numbers, the best score first: the bits of a float, arranged so that they sort as it.
+std::uint32_t cost_of(float score) {
+  const auto bits = std::bit_cast<std::uint32_t>(0.0f - score);  // 0 - 0 and 0 - -0 are the same zero
+  return (bits & 0x80000000) != 0 ? ~bits : bits | 0x80000000;
+}
+
 class Spm final : public TokenModel {
  public:
   Spm(bool space_prefix, std::optional<TokenId> unknown) : space_prefix_(space_prefix), unknown_(unknown) {}
@@ -68,15 +76,14 @@ class Spm final : public TokenModel {
       at += length;
     }
     merger.merge([&](const Symbol& left, const Symbol& right) -> std::optional<Join> {
-      const Piece* piece = find(text.substr(left.begin, left.length + right.length));
-      if (piece == nullptr) return std::nullopt;
-      return Join{-static_cast<double>(piece->score), piece->id};
+      const Join* piece = find(text.substr(left.begin, left.length + right.length));
+      return piece != nullptr ? std::optional(*piece) : std::nullopt;
     });
 
     bool after_unknown = false;
     merger.for_each([&](const Symbol& symbol) {
       const std::string_view part = text.substr(symbol.begin, symbol.length);
-      const Piece* piece = symbol.id ? nullptr : find(part);
+      const Join* piece = symbol.id ? nullptr : find(part);
       const bool known = symbol.id || piece != nullptr;
       if (known) {
         ids.push_back(symbol.id ? *symbol.id : piece->id);
@@ -97,11 +104,6 @@ class Spm final : public TokenModel {
   }
 
  private:
-  struct Piece {
-    TokenId id;
-    float score;
-  };
-
   Result<> add(const std::string& token, TokenKind kind, float score, TokenId id) {
     if (std::isnan(score)) {
       return Error{ErrorCode::kCorrupt, "the score of token " + std::to_string(id.value) + " is not a number",
@@ -124,7 +126,7 @@ class Spm final : public TokenModel {
         std::string spelled = prepare(token);
         longest_ = std::max(longest_, spelled.size());
         bytes_.push_back(replace_all(token, kSpace, " "));
-        pieces_.try_emplace(std::move(spelled), Piece{id, score});
+        pieces_.try_emplace(std::move(spelled), Join{cost_of(score), id});
         break;
       }
       case TokenKind::kUnknown:
@@ -134,7 +136,7 @@ class Spm final : public TokenModel {
     return Ok{};
   }
 
-  const Piece* find(std::string_view text) const {
+  const Join* find(std::string_view text) const {
     if (text.size() > longest_) return nullptr;
     const auto at = pieces_.find(text);
     return at == pieces_.end() ? nullptr : &at->second;
@@ -153,7 +155,7 @@ class Spm final : public TokenModel {
   bool space_prefix_;
   std::optional<TokenId> unknown_;
   std::vector<std::string> bytes_;
-  boost::unordered_flat_map<std::string, Piece, TextHash, std::equal_to<>> pieces_;  // what text may become
+  boost::unordered_flat_map<std::string, Join, TextHash, std::equal_to<>> pieces_;  // what text may become
   std::size_t longest_ = 0;
   std::array<std::optional<TokenId>, 256> of_byte_;
 };
