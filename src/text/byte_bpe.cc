@@ -70,7 +70,7 @@ class ByteBpe final : public TokenModel {
     return load_merges(vocab.merges, by_spelling);
   }
 
-  std::string prepare(std::string text) const override { return text; }
+  std::string respell(std::string_view token) const override { return std::string(token); }
 
   void encode(std::string_view text, std::vector<TokenId>& ids) const override {
     const std::string normalized = pre_.nfc ? nfc(text) : std::string();

@@ -63,16 +63,18 @@ class Spm final : public TokenModel {
     return Ok{};
   }
 
-  std::string prepare(std::string text) const override { return replace_all(text, " ", kSpace); }
+  std::string respell(std::string_view token) const override { return replace_all(token, " ", kSpace); }
 
-  void encode(std::string_view text, std::vector<TokenId>& ids) const override {
-    const std::string prefixed = space_prefix_ ? std::string(kSpace) += text : std::string();
-    if (space_prefix_) text = prefixed;
+  void encode(std::string_view plain, std::vector<TokenId>& ids) const override {
+    const std::string spelled = (space_prefix_ ? std::string(kSpace) : std::string()) + replace_all(plain, " ", kSpace);
+    const std::string_view text = spelled;
 
     Merger merger;
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t length = read_utf8(text, at).length;
-      merger.push_back(static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(length), std::nullopt);
+      const Join* piece = find(text.substr(at, length));
+      merger.push_back(static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(length),
+                       piece != nullptr ? std::optional(piece->id) : std::nullopt);
       at += length;
     }
     merger.merge([&](const Symbol& left, const Symbol& right) -> std::optional<Join> {
@@ -83,16 +85,15 @@ class Spm final : public TokenModel {
     bool after_unknown = false;
     merger.for_each([&](const Symbol& symbol) {
       const std::string_view part = text.substr(symbol.begin, symbol.length);
-      const Join* piece = symbol.id ? nullptr : find(part);
-      const bool known = symbol.id || piece != nullptr;
-      if (known) {
-        ids.push_back(symbol.id ? *symbol.id : piece->id);
-      } else if (has_bytes(part)) {
+      const bool unknown = !symbol.id && !has_bytes(part);
+      if (symbol.id) {
+        ids.push_back(*symbol.id);
+      } else if (!unknown) {
         for (const char byte : part) ids.push_back(*of_byte_[static_cast<unsigned char>(byte)]);
       } else if (unknown_ && !after_unknown) {
         ids.push_back(*unknown_);  // one for a whole run
       }
-      after_unknown = !known && !has_bytes(part);
+      after_unknown = unknown;
     });
   }
 
@@ -123,7 +124,7 @@ class Spm final : public TokenModel {
       }
       case TokenKind::kNormal:
       case TokenKind::kUserDefined: {
-        std::string spelled = prepare(token);
+        std::string spelled = respell(token);
         longest_ = std::max(longest_, spelled.size());
         bytes_.push_back(replace_all(token, kSpace, " "));
         pieces_.try_emplace(std::move(spelled), Join{cost_of(score), id});

@@ -15,9 +15,9 @@ class TokenModel {
  public:
   virtual ~TokenModel() = default;
 
-  /// Text, or the text of a token, as tokens are matched in it. In and out valid UTF-8 where `text` is.
-  [[nodiscard]] virtual std::string prepare(std::string text) const = 0;
-  /// Ids of a stretch of prepared text without matched tokens, not empty.
+  /// The second spelling under which a user-defined token is found in text; the same as the first if there is none.
+  [[nodiscard]] virtual std::string respell(std::string_view token) const = 0;
+  /// Ids of a stretch of valid UTF-8 without matched tokens, not empty.
   virtual void encode(std::string_view text, std::vector<TokenId>& ids) const = 0;
   /// The bytes of every token, by id.
   [[nodiscard]] virtual const std::vector<std::string>& bytes() const = 0;

@@ -90,7 +90,9 @@ class VocabTokenizer final : public Tokenizer {
     for (std::size_t i = 0; i < vocab.kinds.size(); ++i) {
       special_[i] = vocab.kinds[i] == TokenKind::kControl || vocab.kinds[i] == TokenKind::kUnknown;
       if (special_[i] || vocab.kinds[i] == TokenKind::kUserDefined) {
-        matcher_.add(model_->prepare(vocab.tokens[i]), TokenId{static_cast<std::int32_t>(i)});
+        const TokenId id{static_cast<std::int32_t>(i)};
+        matcher_.add(vocab.tokens[i], id);
+        if (!special_[i]) matcher_.add(model_->respell(vocab.tokens[i]), id);
       }
     }
   }
@@ -98,7 +100,7 @@ class VocabTokenizer final : public Tokenizer {
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options) const override {
     std::vector<TokenId> ids;
     if (options.add_special && add_bos_) ids.push_back(*bos_);
-    encode_prepared(model_->prepare(replace_invalid_utf8(text)), options.parse_special, ids);
+    encode_valid(replace_invalid_utf8(text), options.parse_special, ids);
     if (options.add_special && add_eos_) ids.push_back(*eos_);
     return ids;
   }
@@ -140,7 +142,7 @@ class VocabTokenizer final : public Tokenizer {
   }
 
   // The matched tokens cut the text; the model encodes what lies between.
-  void encode_prepared(std::string_view text, bool parse_special, std::vector<TokenId>& ids) const {
+  void encode_valid(std::string_view text, bool parse_special, std::vector<TokenId>& ids) const {
     std::size_t plain = 0;  // where the text not encoded yet begins
     const auto encode_plain = [&](std::size_t end) {
       if (end > plain) model_->encode(text.substr(plain, end - plain), ids);

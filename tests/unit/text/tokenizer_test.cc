@@ -2,7 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <cstdio>
+#include <ctime>
 #include <random>
 
 #include "text/pretokenizer.h"
@@ -139,7 +140,7 @@ TEST(ByteBpe, JoinsByRankThenFromTheLeft) {
   const auto tokenizer = make(bpe_vocab());
   EXPECT_EQ(pieces(*tokenizer, "aba"), "[aba]");
   EXPECT_EQ(pieces(*tokenizer, "bab"), "[b][ab]");  // "a b" is better than "b a"
-  EXPECT_EQ(pieces(*tokenizer, "ababa"), "[aba][b][a]");
+  EXPECT_EQ(pieces(*tokenizer, "ababa"), "[ab][aba]");
   EXPECT_EQ(pieces(*tokenizer, "x a"), "[x][ a]");
   EXPECT_EQ(pieces(*tokenizer, ""), "");
 }
@@ -226,6 +227,7 @@ TEST(Spm, WithoutBytesARunOfUnknownCharactersIsOneToken) {
 
 TEST(Spm, MatchesSpacesOfUserDefinedTokens) {
   EXPECT_EQ(pieces(*make(spm_vocab()), "b  a", {.add_special = false}), "[ ][b][  ][ a]");
+  EXPECT_EQ(pieces(*make(spm_vocab()), "b\u2581\u2581 a", {.add_special = false}), "[ ][b][  ][ ][ a]");
 }
 
 TEST(Spm, TakesBackTheSpaceItPutBefore) {
@@ -321,7 +323,7 @@ TEST(Vocab, RefusesWhatContradictsItself) {
   EXPECT_EQ(refusal(Vocab{}).field, "tokenizer.ggml.tokens");
 }
 
-// A quadratic merge would take hours; the limit only tells the two apart on a busy machine.
+// A quadratic merge would take hours of processor time.
 TEST(Tokenizer, TakesAMegabyteOfAnything) {
   constexpr std::size_t kMegabyte = 1 << 20;
   std::mt19937 random(7);
@@ -330,9 +332,9 @@ TEST(Tokenizer, TakesAMegabyteOfAnything) {
   for (const Vocab& vocab : {bpe_vocab({"a a", "aa aa", "Ġ Ġ"}), bpe_vocab({"a a"}, "qwen2"), spm_vocab()}) {
     const auto tokenizer = make(vocab);
     for (const std::string& text : {std::string(kMegabyte, 'a'), std::string(kMegabyte, ' '), noise}) {
-      const auto begin = std::chrono::steady_clock::now();
+      const std::clock_t begin = std::clock();
       EXPECT_FALSE(tokenizer->encode(text, {}).empty());
-      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+      EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 20);
     }
   }
 }
