@@ -7,7 +7,9 @@ namespace {
 constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040, kExceptionMasks = 0x1F80;
 }  // namespace
 
-FloatMode::FloatMode() : saved_(_mm_getcsr()) { _mm_setcsr(kExceptionMasks | kFlushToZero | kDenormalsAreZero); }
+FloatMode::FloatMode(Kind kind) : saved_(_mm_getcsr()) {
+  _mm_setcsr(kind == Kind::kIeee ? kExceptionMasks : kExceptionMasks | kFlushToZero | kDenormalsAreZero);
+}
 FloatMode::~FloatMode() { _mm_setcsr(saved_); }
 
 }  // namespace octavo

@@ -4,10 +4,11 @@
 
 namespace octavo {
 
-/// Sets the mode for this thread, restores the old one at the end of the scope.
+/// Sets a mode for this thread, restores the old one at the end of the scope.
 class FloatMode {
  public:
-  FloatMode();
+  enum class Kind { kContract, kIeee };  // kIeee: denormals count, for byte-exact de-quantisation
+  explicit FloatMode(Kind kind = Kind::kContract);
   ~FloatMode();
   FloatMode(const FloatMode&) = delete;
   FloatMode& operator=(const FloatMode&) = delete;
