@@ -1,0 +1,200 @@
+#include "engine/resources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "base/environment.h"
+#include "base/memory.h"
+#include "engine/memory_plan.h"
+#include "load/open_checkpoint.h"
+
+namespace octavo {
+namespace {
+
+constexpr std::uint32_t kMaxLogitRows = 64;
+constexpr Micros kAgingPerPriority = std::chrono::seconds(10);
+
+Error invalid(const char* flag, std::string message) { return {ErrorCode::kInvalidArgument, std::move(message), flag}; }
+
+Result<> check_limits(const EngineConfig& config) {
+  const std::uint32_t block = config.block_tokens;
+  if (block < 16 || block > 256 || (block & (block - 1)) != 0) {
+    return invalid("block_size", fmt::format("--block-size {} must be 16, 32, 64, 128 or 256", block));
+  }
+  if (config.max_num_seqs < 1 || config.max_num_seqs > 4096) {
+    return invalid("max_num_seqs", fmt::format("--max-num-seqs {} must be between 1 and 4096", config.max_num_seqs));
+  }
+  if (config.max_num_batched_tokens < config.max_num_seqs || config.max_num_batched_tokens > 65536) {
+    return invalid(
+        "max_num_batched_tokens",
+        fmt::format("--max-num-batched-tokens {} must be between --max-num-seqs ({}) and 65536: every running "
+                    "sequence gets at least one token a step",
+                    config.max_num_batched_tokens, config.max_num_seqs));
+  }
+  if (config.threads > 1024) {
+    return invalid("threads", fmt::format("--threads {} must be between 1 and 1024, or 0 for all", config.threads));
+  }
+  return Ok{};
+}
+
+Result<std::string> read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error{ErrorCode::kNotFound, path + ": cannot open the chat template", "chat_template"};
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+Result<std::optional<ChatTemplate>> load_template(const EngineConfig& config, const ModelInfo& model) {
+  std::optional<std::string> source = model.chat_template;
+  if (!config.chat_template_file.empty()) {
+    OCTAVO_TRY(source, read_text(config.chat_template_file));
+  }
+  if (!source) return std::optional<ChatTemplate>();
+  auto parsed = ChatTemplate::parse(*source);
+  if (parsed) return std::optional<ChatTemplate>(std::move(*parsed));
+  Error error = std::move(parsed).error();
+  error.message =
+      (config.chat_template_file.empty() ? model.path + ": chat template: " : config.chat_template_file + ": ") +
+      error.message;
+  return error;
+}
+
+std::vector<KvLayerShape> kv_shapes(const ModelSpec& spec) {
+  std::vector<KvLayerShape> shapes;
+  for (const LayerSpec& layer : spec.layers) shapes.push_back({layer.num_kv_heads, layer.head_dim, layer.window});
+  return shapes;
+}
+
+std::string fingerprint_of(const std::string& weights, const EngineConfig& config) {
+  return fmt::format("fp_{}_{}_kv-{}", weights.substr(0, 12), config.dequantize_f32 ? "f32" : "int8",
+                     kv_type_name(config.kv_type));
+}
+
+/// Weights, step buffers and KV pool: what takes memory, in the order in which it is taken.
+Result<> take_memory(const EngineConfig& config, const Checkpoint& checkpoint, const Progress& progress,
+                     EngineResources& r) {
+  EngineReport& report = r.report;
+  OCTAVO_TRY(Weights weights, Weights::load(checkpoint, config.dequantize_f32, available_memory_bytes(), *r.pool,
+                                            [&](std::uint64_t done, std::uint64_t total) {
+                                              if (progress) progress("packing weights", done, total);
+                                            }));
+  r.weights = std::make_unique<Weights>(std::move(weights));
+  report.packed_weights_bytes = r.weights->bytes();
+
+  const KvGroups groups = plan_groups(kv_shapes(r.spec), config.kv_type, config.block_tokens);
+  ForwardLimits limits{config.max_num_batched_tokens, kMaxLogitRows,
+                       config.max_model_len.value_or(r.spec.context_length)};
+  report.activation_bytes = Model::activation_bytes(r.spec, *r.weights, limits, r.pool->size());
+  const std::uint64_t available = available_memory_bytes();
+  if (report.activation_bytes >= available) {
+    return Error{ErrorCode::kExhausted,
+                 fmt::format("step buffers of {} MiB do not fit in the {} MiB available: lower "
+                             "--max-num-batched-tokens or --max-model-len",
+                             report.activation_bytes >> 20, available >> 20),
+                 "max_num_batched_tokens"};
+  }
+  OCTAVO_TRY(const KvBudget budget,
+             plan_kv(config, groups, r.spec.context_length, available - report.activation_bytes));
+  if ((std::uint64_t{budget.num_blocks} * groups.page_bytes) > available - report.activation_bytes) {
+    return Error{ErrorCode::kExhausted,
+                 fmt::format("--kv-bytes asks for {} MiB, but {} MiB are available beside weights and step buffers",
+                             (std::uint64_t{budget.num_blocks} * groups.page_bytes) >> 20,
+                             (available - report.activation_bytes) >> 20),
+                 "kv_bytes"};
+  }
+  limits.max_positions = budget.max_model_len;
+  report.activation_bytes = Model::activation_bytes(r.spec, *r.weights, limits, r.pool->size());
+  r.store = std::make_unique<KvStore>(groups, budget.num_blocks);
+  r.model = std::make_unique<Model>(r.spec, *r.weights, *r.kernels.kernels, *r.store, *r.pool, limits);
+
+  report.kv_bytes = r.store->bytes();
+  report.kv_bytes_per_token = groups.charged_bytes_per_token();
+  report.num_blocks = budget.num_blocks - 1;
+  report.num_groups = static_cast<std::uint32_t>(groups.groups.size());
+  report.tokens_that_fit = std::uint64_t{report.num_blocks} * config.block_tokens / report.num_groups;
+  report.max_model_len = budget.max_model_len;
+  report.max_model_len_reason = budget.max_model_len_reason;
+  r.executor = std::make_unique<LocalExecutor>(*r.model, *r.store, *r.sampling, *r.pool, limits, config.max_num_seqs);
+  return Ok{};
+}
+
+void make_scheduler(const EngineConfig& config, EngineResources& r) {
+  KvConfig kv;
+  kv.block_tokens = config.block_tokens;
+  kv.num_blocks = r.report.num_blocks + 1;
+  for (const KvGroup& group : r.store->groups().groups) kv.groups.push_back({group.window});
+  kv.max_seqs = config.max_num_seqs;
+  kv.max_model_len = r.report.max_model_len;
+  kv.max_step_tokens = config.max_num_batched_tokens;
+  r.kv = std::make_unique<KvManager>(kv);
+
+  if (config.policy == PolicyKind::kPriority) {
+    r.policy = std::make_unique<Priority>(kAgingPerPriority);
+  } else {
+    r.policy = std::make_unique<Fcfs>();
+  }
+  SchedulerConfig scheduler;
+  scheduler.max_num_seqs = config.max_num_seqs;
+  scheduler.max_num_batched_tokens = config.max_num_batched_tokens;
+  scheduler.long_prefill_token_threshold = config.long_prefill_token_threshold;
+  scheduler.max_model_len = r.report.max_model_len;
+  scheduler.max_queued = config.max_queued;
+  scheduler.batching = config.batching;
+  scheduler.discard_kv_after_sample = !config.kv_cache;
+  scheduler.model_fingerprint = r.report.fingerprint;
+  r.scheduler = std::make_unique<Scheduler>(scheduler, *r.policy, *r.kv);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<EngineResources>> build_resources(const EngineConfig& config, const Checkpoint& checkpoint,
+                                                         std::vector<TokenId> end_of_generation,
+                                                         const Progress& progress) {
+  OCTAVO_CHECK_OK(check_limits(config));
+  auto r = std::make_unique<EngineResources>();
+  OCTAVO_TRY(r->kernels, select_kernels(environment("OCTAVO_ISA")));
+  r->spec = checkpoint.spec();
+  r->pool = std::make_unique<ThreadPool>(config.threads == 0 ? usable_cores() : config.threads);
+
+  EngineReport& report = r->report;
+  report.fingerprint = fingerprint_of(checkpoint.fingerprint(), config);
+  report.isa = r->kernels.kernels->name;
+  report.isa_not_used = r->kernels.not_used;
+  report.threads = r->pool->size();
+  report.kv_type = config.kv_type;
+  report.block_tokens = config.block_tokens;
+  report.max_num_seqs = config.max_num_seqs;
+  report.max_num_batched_tokens = config.max_num_batched_tokens;
+  r->sampling = std::make_unique<SamplingTable>(*r->kernels.kernels, r->spec.vocab_size, std::move(end_of_generation),
+                                                r->pool->size());
+  OCTAVO_CHECK_OK(take_memory(config, checkpoint, progress, *r));
+  make_scheduler(config, *r);
+  return r;
+}
+
+Result<std::unique_ptr<EngineResources>> load_resources(const EngineConfig& config, const Progress& progress) {
+  OCTAVO_TRY(const std::unique_ptr<Checkpoint> checkpoint, open_checkpoint(config.model));
+  OCTAVO_TRY(ModelInfo info, inspect_model(config.model, config.kv_type));
+  OCTAVO_TRY(std::optional<ChatTemplate> chat_template, load_template(config, info));
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::vector<TokenId> ends;
+  auto loaded = load_tokenizer(config.model);
+  if (loaded) {
+    tokenizer = std::move(*loaded);
+    ends.assign(tokenizer->end_of_generation().begin(), tokenizer->end_of_generation().end());
+  } else if (!std::filesystem::is_directory(config.model)) {
+    return std::move(loaded).error();  // a folder may go without: token ids in, token ids out
+  }
+  OCTAVO_TRY(std::unique_ptr<EngineResources> r, build_resources(config, *checkpoint, std::move(ends), progress));
+  r->report.model = std::move(info);
+  r->tokenizer = std::move(tokenizer);
+  r->chat_template = std::move(chat_template);
+  return r;
+}
+
+}  // namespace octavo

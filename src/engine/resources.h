@@ -1,0 +1,50 @@
+// Everything one engine owns, built once by load and in the order that it depends on itself.
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "engine/local_executor.h"
+#include "engine/sampling_table.h"
+#include "kernels/select.h"
+#include "kv/kv_manager.h"
+#include "kv/kv_store.h"
+#include "model/checkpoint.h"
+#include "model/forward.h"
+#include "model/spec.h"
+#include "model/weights.h"
+#include "octavo/engine.h"
+#include "sched/policy.h"
+#include "sched/scheduler.h"
+
+namespace octavo {
+
+struct EngineResources {
+  EngineReport report;
+  std::unique_ptr<Tokenizer> tokenizer;       // nullptr: the folder has none
+  std::optional<ChatTemplate> chat_template;  // none: a base model
+  ModelSpec spec;
+  KernelChoice kernels;
+  std::unique_ptr<ThreadPool> pool;
+  std::unique_ptr<Weights> weights;
+  std::unique_ptr<KvStore> store;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<KvManager> kv;
+  std::unique_ptr<Policy> policy;
+  std::unique_ptr<Scheduler> scheduler;
+  std::unique_ptr<SamplingTable> sampling;
+  std::unique_ptr<LocalExecutor> executor;
+};
+
+/// Opens, checks, plans memory, packs. Every refusal names the flag or file, the value and the limit.
+[[nodiscard]] Result<std::unique_ptr<EngineResources>> load_resources(const EngineConfig& config,
+                                                                      const Progress& progress);
+
+/// The same from a checkpoint that is open already; without tokenizer and chat template.
+[[nodiscard]] Result<std::unique_ptr<EngineResources>> build_resources(const EngineConfig& config,
+                                                                       const Checkpoint& checkpoint,
+                                                                       std::vector<TokenId> end_of_generation,
+                                                                       const Progress& progress);
+
+}  // namespace octavo
