@@ -11,6 +11,9 @@ for word in "$@"; do
   case "$word" in -D*) options+=("$word") ;; *) targets+=("$word") ;; esac
 done
 
+# Relative paths in the cache, so that copies of the tree share it; precompiled headers need the sloppiness.
+export CCACHE_BASEDIR=$PWD CCACHE_SLOPPINESS=pch_defines,time_macros
+
 folder=build/$preset
 if [ ! -f "$folder/build.ninja" ] || [ ${#options[@]} -gt 0 ]; then
   log=$(mktemp)

@@ -306,14 +306,20 @@ class LocalEngine final : public Engine {
   }
 
   void deliver_ended() {
+    bool any = false;
+    for (const SeqId seq : r_->scheduler->ended()) {
+      if (!owners_.contains(seq.value)) continue;  // delivered already
+      count_finish(r_->scheduler->find(seq)->finish);
+      any = true;
+    }
+    if (!any) return;
+    publish();  // who gets a last event finds its blocks freed in stats()
     for (const SeqId seq : r_->scheduler->ended()) {
       const auto found = owners_.find(seq.value);
-      if (found == owners_.end()) continue;  // delivered already
+      if (found == owners_.end()) continue;
       const Owner owner = found->second;
       const Sequence* sequence = r_->scheduler->find(seq);
-      const Finish why = sequence->finish;
-      owner.active->request.finish(owner.choice, why, sequence, &r_->sampling->at(seq));
-      count_finish(why);
+      owner.active->request.finish(owner.choice, sequence->finish, sequence, &r_->sampling->at(seq));
       owners_.erase(found);
       r_->sampling->drop(seq);
       if (owner.active->request.done()) forget(owner.active->request.id());

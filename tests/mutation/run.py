@@ -98,7 +98,7 @@ def main():
     copy_sources(folder)
     launcher = [f"-DCMAKE_CXX_COMPILER_LAUNCHER={shutil.which('ccache')}"] if shutil.which("ccache") else []
     environment = {**os.environ, "CCACHE_BASEDIR": str(folder)}
-    configured = run(["cmake", "-S", str(folder), "-B", str(folder / "build"), "-G", "Ninja", *launcher],
+    configured = run(["cmake", "-S", str(folder), "-B", str(folder / "build"), "-G", "Ninja", "-DOCTAVO_WERROR=ON", *launcher],
                      env=environment)
     if configured.returncode != 0:
         fail("the copy does not configure", configured.stdout)
