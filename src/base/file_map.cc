@@ -30,7 +30,7 @@ Result<FileMap> FileMap::open(const std::string& path) {
   if (!S_ISREG(info.st_mode) || info.st_size == 0) {
     ::close(fd);
     const char* what = S_ISREG(info.st_mode) ? ": the file is empty" : ": not a regular file";
-    return Error{ErrorCode::kInvalidArgument, path + what, ""};
+    return Error{ErrorCode::kIo, path + what, ""};
   }
   const auto size = static_cast<std::size_t>(info.st_size);
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -87,7 +87,7 @@ std::string shell_quoted(const std::string& text) {
 void print_ready(const Engine& engine, const ServerConfig& config, std::uint16_t port) {
   const std::string url = address(config, port);
   const bool chat = engine.chat_template() != nullptr;
-  Json body = {{"model", config.served_models.front()}, {"max_tokens", 32}};
+  Json body = {{"model", config.served_models.front()}, {"max_tokens", 32}, {"temperature", 0}};
   if (chat) {
     body["messages"] = Json::array({{{"role", "user"}, {"content", "What is the capital of France?"}}});
   } else {

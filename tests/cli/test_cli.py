@@ -123,7 +123,7 @@ def test_generate_is_the_same_however_it_is_asked(tmp_path):
     file.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
     run = octavo("generate", "--prompts", file, "--max-tokens", 8)
     assert run.returncode == 0, run.stderr
-    answers = [json.loads(line) for line in run.stdout.splitlines()]
+    answers = [json.loads(line) for line in run.stdout.split("\n")[:-1]]
     assert [answer["index"] for answer in answers] == [0, 1, 2, 3, 4, 5, 5]
     assert answers[0]["tokens"] == whole["tokens"] and answers[2]["tokens"] == whole["tokens"][:3]
     assert all("error" in answers[i] for i in (1, 3, 4))
