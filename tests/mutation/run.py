@@ -26,14 +26,14 @@ MUTANTS = [
     Mutant(
         "two-accumulators", "one accumulator per output: a single row adds odd cells apart",
         "src/kernels/x86/gemm_avx2.cc",
-        "      add_cell<f>(group, c, panel, x, acc);\n",
+        "      add_cell<f>(PackedCell<f>{cell}, group.scales(c), factors_of<f>(group.header, c), x, acc);\n",
         """      if (R == 1 && c % 2 == 1) {
         __m256 odd[R][2];
         odd[0][0] = odd[0][1] = _mm256_setzero_ps();
-        add_cell<f>(group, c, panel, x, odd);
+        add_cell<f>(PackedCell<f>{cell}, group.scales(c), factors_of<f>(group.header, c), x, odd);
         for (int h = 0; h < 2; ++h) acc[0][h] = _mm256_add_ps(acc[0][h], odd[0][h]);
       } else {
-        add_cell<f>(group, c, panel, x, acc);
+        add_cell<f>(PackedCell<f>{cell}, group.scales(c), factors_of<f>(group.header, c), x, acc);
       }
 """),
     Mutant(
@@ -93,16 +93,17 @@ def main():
     parser.add_argument("--build", default=str(ROOT / "build/mutation"))
     parser.add_argument("--only")
     options = parser.parse_args()
+    for mutant in MUTANTS:
+        if (times := (ROOT / mutant.file).read_text().count(mutant.find)) != 1:
+            fail(f"{mutant.name}: its text stands {times} times in {mutant.file}, not once")
     folder = pathlib.Path(options.build).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     copy_sources(folder)
+    os.environ["CCACHE_BASEDIR"] = str(folder)  # so that the copy finds what the real tree has compiled
     launcher = [f"-DCMAKE_CXX_COMPILER_LAUNCHER={shutil.which('ccache')}"] if shutil.which("ccache") else []
-    environment = {**os.environ, "CCACHE_BASEDIR": str(folder)}
-    configured = run(["cmake", "-S", str(folder), "-B", str(folder / "build"), "-G", "Ninja", "-DOCTAVO_WERROR=ON", *launcher],
-                     env=environment)
+    configured = run(["cmake", "-S", str(folder), "-B", str(folder / "build"), "-G", "Ninja", "-DOCTAVO_WERROR=ON", *launcher])
     if configured.returncode != 0:
         fail("the copy does not configure", configured.stdout)
-    os.environ["CCACHE_BASEDIR"] = str(folder)
     if (built := build(folder)).returncode != 0:
         fail("the copy does not build", built.stdout)
     if (passed := suite(folder)).returncode != 0:
@@ -115,8 +116,6 @@ def main():
         begin = time.monotonic()
         file = folder / mutant.file
         whole = file.read_text()
-        if whole.count(mutant.find) != 1:
-            fail(f"{mutant.name}: its text stands {whole.count(mutant.find)} times in {mutant.file}, not once")
         file.write_text(whole.replace(mutant.find, mutant.replace))
         try:
             if (built := build(folder)).returncode != 0:
