@@ -101,13 +101,13 @@ Value filter_indent(Runtime& runtime, const Value& input, const Args& args) {
 
 Value filter_truncate(Runtime& runtime, const Value& input, const Args& args) {
   const Params params("truncate", args, {"length", "killwords", "end", "leeway"}, 0);
-  const std::string& text = text_input(input);
   const std::string end = params.has(2) ? params.text(2) : "...";
   const auto end_length = static_cast<std::int64_t>(code_points(end));
   const std::int64_t length = params.integer(0, 255), leeway = params[3].is_none() ? 5 : params.integer(3, 5);
   if (length < end_length) fail("expected length >= " + std::to_string(end_length) + ", got " + std::to_string(length));
   if (leeway < 0) fail("expected leeway >= 0, got " + std::to_string(leeway));
-  if (static_cast<std::int64_t>(code_points(text)) - leeway <= length) return input;
+  if (static_cast<std::int64_t>(runtime.length(input)) - leeway <= length) return input;
+  const std::string& text = text_input(input);
   std::string kept = text.substr(0, byte_offset(text, static_cast<std::size_t>(length - end_length)));
   if (!params.flag(1, false)) kept = kept.substr(0, kept.rfind(' '));
   return derived(runtime, input, kept + end);

@@ -166,11 +166,13 @@ std::string brace_item(Runtime& runtime, const Value& value, std::string_view te
   std::size_t at = 0;
   constexpr std::string_view kAligns = "<>^=";
   std::size_t after_fill = 0;
+  bool fill_given = false;
   (void)next_code_point(text, after_fill);
   if (after_fill < text.size() && kAligns.find(text[after_fill]) != kAligns.npos) {
     spec.fill = text.substr(0, after_fill);
     spec.align = text[after_fill];
     at = after_fill + 1;
+    fill_given = true;
   } else if (kAligns.find(text[0]) != kAligns.npos) {
     spec.align = text[at++];
   }
@@ -179,9 +181,9 @@ std::string brace_item(Runtime& runtime, const Value& value, std::string_view te
   };
   if (const char sign = next("+- ")) spec.sign = sign;
   spec.alternate = next("#") != '\0';
-  if (next("0") && spec.align == '\0') {
-    spec.fill = "0";
-    spec.align = value.is_text() ? '<' : '=';
+  if (next("0")) {
+    if (!fill_given) spec.fill = "0";
+    if (spec.align == '\0') spec.align = value.is_text() ? '<' : '=';
   }
   spec.width = read_number(text, at, kMaxWidth);
   spec.group = next(",_");
@@ -193,11 +195,11 @@ std::string brace_item(Runtime& runtime, const Value& value, std::string_view te
   if (value.is_integer() && spec.type && std::string_view("eEfFgG%").find(spec.type) != std::string_view::npos) {
     return padded(format_float(to_double(value), spec), spec, '>');
   }
-  if (value.is_integer() && !(value.is_bool() && !spec.type) && takes("bcdoxXn")) {
+  if (value.is_integer() && takes("bcdoxXn")) {
     if (spec.type == 'c') return padded(character(value), spec, '<');
     return padded(format_integer(value, spec), spec, '>');
   }
-  if ((value.is_text() || value.is_bool()) && takes("s")) {
+  if (value.is_text() && takes("s")) {
     return padded(shortened(runtime.text(value), spec.precision), spec, '<');
   }
   fail("format '" + std::string(text) + "' does not fit a value of type " + std::string(type_name(value)));
@@ -357,8 +359,8 @@ std::string format_percent(Runtime& runtime, std::string_view format, const Valu
     if (out.size() > kMaxTextBytes) fail("a text grew beyond the limit");
   }
   const bool left_over = tuple ? used < tuple->items.size() : used == 0;
-  if (left_over && !named && !values.dict() && !values.list())
-    fail("not all arguments converted during string formatting");
+  const bool may_be_mapping = !tuple && !values.is_text() && size_of(values);  // anything with items
+  if (left_over && !named && !may_be_mapping) fail("not all arguments converted during string formatting");
   runtime.charge(out.size() / 16);
   return out;
 }

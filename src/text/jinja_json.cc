@@ -181,7 +181,7 @@ class Writer {
         out += '\\';
         out += kEscaped[known];
       } else if (c < 0x20 || (style_.ensure_ascii && c > 0x7e && c < 0x10000)) {
-        style_.ensure_ascii&& c == 0x7f ? void(out += '\x7f') : unit(static_cast<unsigned>(c));
+        unit(static_cast<unsigned>(c));
       } else if (style_.ensure_ascii && c > 0xffff) {
         unit(0xd800U + static_cast<unsigned>((c - 0x10000) >> 10));
         unit(0xdc00U + static_cast<unsigned>((c - 0x10000) & 0x3ff));

@@ -120,6 +120,7 @@ class Lexer {
 
   void comment() {
     std::size_t end = source_.find("#}", at_);
+    if (end == source_.npos && at_ == source_.size()) return;  // an opening right at the end counts as nothing
     if (end == source_.npos) fail_here("a comment {# has no end #}");
     const char sign = end > at_ ? sign_at(end - 1) : '\0';
     skip(end - at_);
@@ -156,7 +157,7 @@ class Lexer {
       close(2, end_sign, true);
       return;
     }
-    fail_here("a {% raw %} has no {% endraw %}");
+    if (at_ < source_.size()) fail_here("a {% raw %} has no {% endraw %}");
   }
 
   void code(std::string_view end, TokenKind end_kind) {

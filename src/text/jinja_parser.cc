@@ -298,6 +298,9 @@ class Parser {
     while (!is_op(")")) {
       if (!out.names.empty()) expect_op(",");
       out.names.push_back(expect_new_name());
+      if (std::count(out.names.begin(), out.names.end(), out.names.back()) > 1) {
+        fail_at(current().line, "two parameters are called '" + out.names.back() + "'");
+      }
       if (take_op("=")) {
         out.defaults.push_back(expression());
       } else if (!out.defaults.empty()) {
