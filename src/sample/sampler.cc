@@ -12,6 +12,16 @@ namespace {
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 constexpr std::uint32_t kFirstCandidates = 64;  // enough for nearly every row; grown fourfold where it is not
 
+// Below, dividing by the temperature leaves the range of floats, and no draw could differ from the best token anyway.
+constexpr float kGreedyBelow = 1e-4F;
+
+/// Minus infinity is a masked token; NaN and plus infinity say that something broke.
+bool are_numbers(std::span<const float> logits) {
+  bool broken = false;
+  for (const float x : logits) broken |= !(x < std::numeric_limits<float>::infinity());
+  return !broken;
+}
+
 std::uint32_t size_of(std::span<const float> logits) { return static_cast<std::uint32_t>(logits.size()); }
 
 std::size_t index_of(TokenId id) { return static_cast<std::size_t>(id.value); }
@@ -31,6 +41,7 @@ std::vector<std::pair<TokenId, float>> best_logprobs(const Kernels& kernels, std
 
 std::optional<TokenLogprob> token_logprobs(const Kernels& kernels, std::span<const float> logits, TokenId id,
                                            std::uint32_t top) {
+  if (!are_numbers(logits)) return std::nullopt;
   const float lse = kernels.log_sum_exp(logits.data(), size_of(logits));
   if (!std::isfinite(lse)) return std::nullopt;
   return TokenLogprob{id, logits[index_of(id)] - lse, best_logprobs(kernels, logits, lse, top)};
@@ -45,6 +56,7 @@ Sampler::Sampler(const Kernels& kernels, std::uint32_t vocab_size)
 std::optional<TokenId> Sampler::sample(const SampleInput& input, TokenLogprob* logprob) {
   const std::span<float> logits = input.logits;
   const SamplingParams& params = input.params;
+  if (!are_numbers(logits)) return std::nullopt;
   float lse = 0;
   if (logprob != nullptr) {
     lse = kernels_.log_sum_exp(logits.data(), size_of(logits));
@@ -59,7 +71,7 @@ std::optional<TokenId> Sampler::sample(const SampleInput& input, TokenLogprob* l
   TokenId token = kernels_.argmax(logits.data(), size_of(logits));
   const float best = logits[index_of(token)];
   if (!std::isfinite(best)) return std::nullopt;
-  if (params.temperature > 0) {
+  if (params.temperature >= kGreedyBelow) {
     const bool filtered = params.top_k > 0 || params.top_p < 1 || params.min_p > 0;
     token = filtered ? draw_from_best(input, best) : draw_from_all(input, best);
   }
