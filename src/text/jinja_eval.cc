@@ -305,6 +305,7 @@ class Interpreter {
     bool none_finished = true;  // Jinja's rule for `else`: an iteration left by break or continue does not count
     ScopePtr body = inner(scope);
     while (auto item = loop->advance()) {
+      runtime_.charge(4);                              // a step costs less than an iteration
       if (body.use_count() != 1) body = inner(scope);  // a macro kept it
       body->variables.clear();
       body->set("loop", Value(loop));

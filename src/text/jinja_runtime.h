@@ -14,7 +14,7 @@ namespace octavo::jinja {
 
 class Namespace;
 
-inline constexpr std::uint64_t kMaxSteps = 10'000'000;
+inline constexpr std::uint64_t kMaxSteps = 5'000'000;
 
 /// The evaluated arguments of a call.
 struct Args {

@@ -1,7 +1,7 @@
 // Hostile templates and contexts: an error in good time, never a crash, a hang or a flood.
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <string>
 
 #include "octavo/chat_template.h"
@@ -48,7 +48,8 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"endless_recursion", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"},
         Hostile{"endless_loop_recursion", "{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}"},
         Hostile{"nested_loops", "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}"},
-        Hostile{"wide_range", "{{ range(100001) }}"}, Hostile{"huge_range", "{{ range(2 ** 62, -2 ** 62, -1)|list }}"},
+        Hostile{"wide_range", "{{ range(100001) }}"},
+        Hostile{"huge_range", "{{ range(2 ** 62, -(2 ** 62), -1)|list }}"},
         Hostile{"text_doubles", doubling("'ab'", "ns.v ~ ns.v")}, Hostile{"text_repeats", "{{ 'a' * 10 ** 10 }}"},
         Hostile{"list_repeats", "{{ [1] * 10 ** 12 }}"}, Hostile{"list_doubles", doubling("[1]", "ns.v + ns.v")},
         Hostile{"list_holds_itself_twice", doubling("[1]", "[ns.v, ns.v]")},
@@ -72,9 +73,9 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST(TemplateBounds, LongWorkEndsInTime) {
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // of this process alone: the machine may be busy
   (void)render("{% for a in range(90000) %}{% for b in range(90000) %}{{ 'é'|upper }}{% endfor %}{% endfor %}");
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+  EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 60);
 }
 
 TEST(TemplateBounds, EqualityOfDeepSharedListsIsBounded) {
