@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"dict_holds_itself_twice", doubling("{}", "{1: ns.v, 2: ns.v}")},
         Hostile{"deep_list", doubling("[]", "[ns.v]")}, Hostile{"deep_namespaces", doubling("1", "namespace(v=ns.v)")},
         Hostile{"namespace_in_itself", "{% set ns = namespace() %}{% set ns.me = ns %}{{ ns }}"},
-        Hostile{"big_integer", doubling("3", "ns.v * ns.v")}, Hostile{"big_power", "{{ 9 ** 9 ** 9 }}"},
+        Hostile{"big_integer", doubling("3", "ns.v * ns.v")}, Hostile{"big_power", "{{ 9 ** (9 ** 9) }}"},
         Hostile{"wide_format", "{{ '%999999999d'|format(1) }}"},
         Hostile{"wide_brace_format", "{{ '{:>999999999}'.format(1) }}"},
         Hostile{"wide_center", "{{ 'a'|center(10 ** 12) }}"}, Hostile{"wide_indent", "{{ 'a\nb'|indent(10 ** 12) }}"},
