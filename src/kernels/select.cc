@@ -1,5 +1,8 @@
 #include "kernels/select.h"
 
+#include <utility>
+
+#include "kernels/bf16_trial.h"
 #include "kernels/cpu_features.h"
 #include "kernels/entries.h"
 
@@ -7,29 +10,41 @@ namespace octavo {
 namespace {
 
 /// The entries of one instruction set.
-#define OCTAVO_KERNEL_TABLE(isa)                                                                                   \
-  Kernels {                                                                                                        \
-    .name = #isa, .prepare_rows = isa::prepare_rows, .gemm = isa::gemm, .unpack_row = ref::unpack_row,             \
-    .rms_norm = isa::rms_norm, .add = isa::add, .scale = isa::scale, .gated = isa::gated,                          \
-    .soft_cap = isa::soft_cap, .rope = isa::rope, .store_kv = isa::store_kv, .attend = isa::attend,                \
-    .merge = isa::merge, .log_sum_exp = isa::log_sum_exp, .argmax = isa::argmax, .top = isa::top,                  \
-    .exp_sum = isa::exp_sum,                                                                                       \
+#define OCTAVO_KERNEL_TABLE(isa)                                                                                     \
+  Kernels {                                                                                                          \
+    .name = #isa, .prepare_rows = isa::prepare_rows, .gemm = isa::gemm, .unpack_row = ref::unpack_row,               \
+    .rms_norm = isa::rms_norm, .add = isa::add, .scale = isa::scale, .gated = isa::gated, .soft_cap = isa::soft_cap, \
+    .rope = isa::rope, .store_kv = isa::store_kv, .attend = isa::attend, .merge = isa::merge,                        \
+    .log_sum_exp = isa::log_sum_exp, .argmax = isa::argmax, .top = isa::top, .exp_sum = isa::exp_sum,                \
   }
 
 constexpr Kernels kRef = OCTAVO_KERNEL_TABLE(ref);
 constexpr Kernels kAvx2 = OCTAVO_KERNEL_TABLE(avx2);
+constexpr Kernels kAvx512 = OCTAVO_KERNEL_TABLE(avx512);
 
 #undef OCTAVO_KERNEL_TABLE
 
+constexpr Kernels with_vdpbf16(Kernels table) {
+  table.name = "avx512bf16";
+  table.gemm = avx512bf16::gemm;
+  return table;
+}
+constexpr Kernels kAvx512Bf16 = with_vdpbf16(kAvx512);
+
 struct Table {
   const Kernels* kernels;
-  std::string missing;  // empty: it can run
+  std::string missing;  // why it cannot run here; empty: it can
 };
 
 /// Slowest first.
 std::vector<Table> tables() {
   const CpuFeatures cpu = detect_cpu();
-  return {{&kRef, missing_for_ref(cpu)}, {&kAvx2, missing_for_avx2(cpu)}};
+  std::string bf16 = missing_for_avx512bf16(cpu);
+  if (bf16.empty()) bf16 = bf16_trial();
+  return {{&kRef, missing_for_ref(cpu)},
+          {&kAvx2, missing_for_avx2(cpu)},
+          {&kAvx512, missing_for_avx512(cpu)},
+          {&kAvx512Bf16, std::move(bf16)}};
 }
 
 }  // namespace

@@ -5,10 +5,32 @@
 #include <cstring>
 
 #include "base/float_mode.h"
+#include "kernels/entries.h"
+#include "kernels/select.h"
 #include "tensor/dequantize.h"
+
+#ifdef OCTAVO_TEST_SIMDE
+#define OCTAVO_DECLARE_EMULATED(isa)                                                                 \
+  namespace octavo::isa {                                                                            \
+  void gemm(const ActRows& x, const PackedMatrix& w, const float* bias, float* y, std::uint64_t ldy, \
+            std::uint32_t panel_begin, std::uint32_t panel_end);                                     \
+  }
+OCTAVO_DECLARE_EMULATED(avx512_emulated)
+OCTAVO_DECLARE_EMULATED(avx512bf16_emulated)
+#endif
 
 namespace octavo::test {
 namespace {
+
+#ifdef OCTAVO_TEST_SIMDE
+Kernels emulated(const char* name, decltype(Kernels::gemm) gemm) {
+  Kernels table{};
+  table.name = name;
+  table.prepare_rows = avx2::prepare_rows;
+  table.gemm = gemm;
+  return table;
+}
+#endif
 
 /// Where a block keeps its f16 numbers.
 std::vector<std::uint32_t> f16_offsets(TensorType type) {
@@ -32,6 +54,17 @@ float any_scale(Rng& rng) {
 }
 
 }  // namespace
+
+std::vector<const Kernels*> linear_tables() {
+  auto tables = runnable_kernels();
+#ifdef OCTAVO_TEST_SIMDE
+  static const Kernels avx512 = emulated("avx512 (emulated)", avx512_emulated::gemm);
+  static const Kernels avx512bf16 = emulated("avx512bf16 (emulated)", avx512bf16_emulated::gemm);
+  tables.push_back(&avx512);
+  tables.push_back(&avx512bf16);
+#endif
+  return tables;
+}
 
 std::vector<std::byte> random_blocks(TensorType type, std::uint64_t count, Rng& rng) {
   const TypeTraits& traits = traits_of(type);

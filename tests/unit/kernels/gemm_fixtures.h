@@ -14,6 +14,10 @@ namespace octavo::test {
 
 using Rng = std::mt19937;
 
+/// Every table that runs here, `ref` first, and where the build has SIMDe the AVX-512 ones by emulation. Of those only
+/// the linear entries are set.
+std::vector<const Kernels*> linear_tables();
+
 /// Every type that a matrix may have.
 inline constexpr TensorType kAllTypes[] = {
     TensorType::kF32,  TensorType::kF16,    TensorType::kBF16,   TensorType::kQ4_0,

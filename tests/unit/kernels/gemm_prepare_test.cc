@@ -6,7 +6,6 @@
 #include <cstring>
 #include <limits>
 
-#include "kernels/select.h"
 #include "tensor/dequantize.h"
 #include "unit/kernels/gemm_fixtures.h"
 
@@ -19,7 +18,7 @@ constexpr float kMax = std::numeric_limits<float>::max();
 constexpr float kDenormal = std::numeric_limits<float>::denorm_min();
 
 TEST(PrepareInt8, SmallBlocksBecomeZero) {
-  for (const Kernels* kernels : runnable_kernels()) {
+  for (const Kernels* kernels : linear_tables()) {
     for (const float tiny : {0.0F, -0.0F, kDenormal, 0x1p-126F, 0x1.fffffep-101F}) {
       const Prepared p = prepare(*kernels, ActKind::kInt8, std::vector<float>(32, tiny), 1, 32);
       EXPECT_EQ(std::bit_cast<std::uint32_t>(p.rows.scale[0]), 0U) << kernels->name << tiny;
@@ -32,7 +31,7 @@ TEST(PrepareInt8, SmallBlocksBecomeZero) {
 }
 
 TEST(PrepareInt8, LargestValuesReach127) {
-  for (const Kernels* kernels : runnable_kernels()) {
+  for (const Kernels* kernels : linear_tables()) {
     std::vector<float> x(32, kMax);
     x[1] = -kMax;
     x[2] = kMax / 127 * 3;
@@ -45,7 +44,7 @@ TEST(PrepareInt8, LargestValuesReach127) {
 }
 
 TEST(PrepareInt8, HalvesRoundToEven) {
-  for (const Kernels* kernels : runnable_kernels()) {
+  for (const Kernels* kernels : linear_tables()) {
     std::vector<float> x(32);
     x[0] = 127;
     x[1] = 2.5F;
@@ -66,7 +65,7 @@ TEST(PrepareInt8, HalvesRoundToEven) {
 }
 
 TEST(PrepareInt8, NotFiniteBlocksGetANanScaleAndLeaveTheRest) {
-  for (const Kernels* kernels : runnable_kernels()) {
+  for (const Kernels* kernels : linear_tables()) {
     for (const float bad : {kInf, -kInf, kNan, -kNan}) {
       std::vector<float> x(64, 1.0F);
       x[20] = bad;
@@ -84,7 +83,7 @@ TEST(PrepareBf16, RoundsAsDequantizeSaysInTheContractsOrder) {
   const std::vector<float> x = {1.0F,  -2.0F, 3.0F, 0x1.01p0F, 0x1.03p0F, kDenormal, -kDenormal, kInf,
                                 -kInf, kNan,  kMax, -kMax,     0x1p-126F, 0.0F,      -0.0F,      0x1.fep-127F};
   const int order[4] = {2, 0, 3, 1};
-  for (const Kernels* kernels : runnable_kernels()) {
+  for (const Kernels* kernels : linear_tables()) {
     const Prepared p = prepare(*kernels, ActKind::kBF16, x, 1, 16);
     for (int i = 0; i < 32; ++i) {
       const int from = i / 4 * 4 + order[i % 4];
@@ -96,7 +95,7 @@ TEST(PrepareBf16, RoundsAsDequantizeSaysInTheContractsOrder) {
 TEST(Prepare, EveryTableEqualsTheReference) {
   SCOPED_TRACE(seed());
   Rng rng(seed() + 7);
-  const Kernels& ref = *runnable_kernels().front();
+  const Kernels& ref = *linear_tables().front();
   for (const ActKind kind : {ActKind::kInt8, ActKind::kBF16, ActKind::kF32}) {
     for (const std::uint32_t m : {1U, 16U, 19U}) {
       const std::uint32_t k = kind == ActKind::kInt8 ? 576 : 83;
@@ -106,7 +105,7 @@ TEST(Prepare, EveryTableEqualsTheReference) {
         if (kind == ActKind::kInt8 && !std::isfinite(value)) value = 0;
       }
       const Prepared want = prepare(ref, kind, x, m, k);
-      for (const Kernels* kernels : runnable_kernels()) {
+      for (const Kernels* kernels : linear_tables()) {
         const Prepared got = prepare(*kernels, kind, x, m, k);
         EXPECT_EQ(std::memcmp(got.bytes.data(), want.bytes.data(), want.bytes.size()), 0) << kernels->name << " " << m;
       }
@@ -118,7 +117,7 @@ TEST(Prepare, RowsInAnySplitGiveTheSameBytes) {
   Rng rng(seed() + 8);
   const std::uint32_t m = 21, k = 96;
   const std::vector<float> x = random_rows(m, k, rng);
-  for (const Kernels* kernels : runnable_kernels()) {
+  for (const Kernels* kernels : linear_tables()) {
     for (const ActKind kind : {ActKind::kInt8, ActKind::kBF16, ActKind::kF32}) {
       const Prepared want = prepare(*kernels, kind, x, m, k);
       Prepared got{AlignedBuffer(want.bytes.size()), {}};

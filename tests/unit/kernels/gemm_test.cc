@@ -7,14 +7,13 @@
 
 #include "base/float_mode.h"
 #include "kernels/entries.h"
-#include "kernels/select.h"
 #include "tensor/dequantize.h"
 #include "unit/kernels/gemm_fixtures.h"
 
 namespace octavo::test {
 namespace {
 
-const Kernels& reference() { return *runnable_kernels().front(); }
+const Kernels& reference() { return *linear_tables().front(); }
 
 /// Widths that end inside a group, inside a cell (floats), and at whole groups.
 std::vector<std::uint32_t> widths_for(TensorType type) {
@@ -30,7 +29,7 @@ void expect_same(TensorType type, const Packed& w, const std::vector<float>& x, 
   const ActKind kind = act_kind_of(w.matrix.format);
   const Prepared rows = prepare(reference(), kind, x, m, k);
   const std::vector<float> want = multiply(reference(), rows.rows, w.matrix, bias);
-  for (const Kernels* kernels : runnable_kernels()) {
+  for (const Kernels* kernels : linear_tables()) {
     const Prepared own = prepare(*kernels, kind, x, m, k);
     ASSERT_TRUE(same_bits(multiply(*kernels, own.rows, w.matrix, bias), want))
         << kernels->name << " " << traits_of(type).name << " m " << m << " n " << w.matrix.n << " k " << k;
@@ -105,7 +104,7 @@ TEST(Gemm, AnyPanelSplitGivesTheSameBits) {
   const std::uint32_t n = 103, k = 288, m = 9;
   const Packed w =
       pack(TensorType::kQ5_0, random_blocks(TensorType::kQ5_0, std::uint64_t{n} * k, rng), n, k, WeightFormat::kQ5_0);
-  for (const Kernels* kernels : runnable_kernels()) {
+  for (const Kernels* kernels : linear_tables()) {
     const Prepared x = prepare(*kernels, ActKind::kInt8, random_rows(m, k, rng), m, k);
     const std::vector<float> whole = multiply(*kernels, x.rows, w.matrix, nullptr);
     std::vector<float> parts(whole.size(), -1.0F);
@@ -123,7 +122,7 @@ TEST(Gemm, LanesPastTheEndAreNotWritten) {
   for (const TensorType type : kKernelTypes) {
     const std::uint32_t n = 21, k = 256, m = 3, ldy = 32;
     const Packed w = pack(type, random_blocks(type, std::uint64_t{n} * k, rng), n, k, packed_format_of(type));
-    for (const Kernels* kernels : runnable_kernels()) {
+    for (const Kernels* kernels : linear_tables()) {
       const Prepared x = prepare(*kernels, act_kind_of(w.matrix.format), random_rows(m, k, rng), m, k);
       std::vector<float> y(std::size_t{m} * ldy, 7.0F);
       const FloatMode mode;
@@ -181,7 +180,7 @@ TEST(Gemm, HandCases) {
   for (int i = 0; i < 32; i += 2) x[i] = 127;
   const float bias = 0.25F;
   const Packed q8 = pack(TensorType::kQ8_0, block, 1, 32, WeightFormat::kQ8_0);
-  for (const Kernels* kernels : runnable_kernels()) {
+  for (const Kernels* kernels : linear_tables()) {
     const Prepared rows = prepare(*kernels, ActKind::kInt8, x, 1, 32);
     EXPECT_EQ(multiply(*kernels, rows.rows, q8.matrix, &bias)[0], 0.5F * 127 * 256 + 0.25F) << kernels->name;
   }
@@ -192,7 +191,7 @@ TEST(Gemm, HandCases) {
   std::memcpy(q4.data(), &d, 2);
   std::memcpy(q4.data() + 2, &min, 2);
   const Packed q4_1 = pack(TensorType::kQ4_1, q4, 1, 32, WeightFormat::kQ4_1);
-  for (const Kernels* kernels : runnable_kernels()) {
+  for (const Kernels* kernels : linear_tables()) {
     const Prepared rows = prepare(*kernels, ActKind::kInt8, std::vector<float>(32, 127), 1, 32);
     EXPECT_EQ(multiply(*kernels, rows.rows, q4_1.matrix, nullptr)[0], 5.0F * 127 * 32) << kernels->name;
   }
@@ -208,7 +207,7 @@ TEST(Gemm, Bf16AddsInTile32Order) {
     std::memcpy(&bf16[2 * i], &value, 2);
   }
   const Packed w = pack(TensorType::kBF16, bf16, 1, 64, WeightFormat::kBF16);
-  for (const Kernels* kernels : runnable_kernels()) {
+  for (const Kernels* kernels : linear_tables()) {
     const Prepared rows = prepare(*kernels, ActKind::kBF16, x, 1, 64);
     EXPECT_EQ(multiply(*kernels, rows.rows, w.matrix, nullptr)[0], 0x1p24F + 16 + 32) << kernels->name;
   }
@@ -221,7 +220,7 @@ TEST(Gemm, ARowThatIsNotFiniteGivesNoNumber) {
     for (const TensorType type : kKernelTypes) {
       const std::uint32_t n = 16, k = 256, m = 3;
       const Packed w = pack(type, random_blocks(type, std::uint64_t{n} * k, rng), n, k, packed_format_of(type));
-      for (const Kernels* kernels : runnable_kernels()) {
+      for (const Kernels* kernels : linear_tables()) {
         std::vector<float> x = random_rows(m, k, rng);
         x[k + 77] = bad;
         const Prepared rows = prepare(*kernels, act_kind_of(w.matrix.format), x, m, k);
