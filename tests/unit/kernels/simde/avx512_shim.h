@@ -42,8 +42,27 @@ static inline __m256i emulated_to_half(__m512 x) {
   return _mm256_set_m128i(_mm256_cvtps_ph(_mm256_loadu_ps(lanes + 8), _MM_FROUND_TO_NEAREST_INT),
                           _mm256_cvtps_ph(_mm256_loadu_ps(lanes), _MM_FROUND_TO_NEAREST_INT));
 }
+template <class Byte>
+static inline __m512i emulated_widen_bytes(__m128i x) {
+  Byte bytes[16];
+  std::int32_t lanes[16];
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes), x);
+  for (int j = 0; j < 16; ++j) lanes[j] = bytes[j];
+  return _mm512_loadu_si512(lanes);
+}
+static inline __m512 emulated_to_float(__m512i x) {
+  std::int32_t integers[16];
+  float lanes[16];
+  _mm512_storeu_si512(integers, x);
+  for (int j = 0; j < 16; ++j) lanes[j] = static_cast<float>(integers[j]);
+  return _mm512_loadu_ps(lanes);
+}
+#define _mm512_cvtepi32_ps(x) emulated_to_float(x)
+#define _mm512_cvtepu8_epi32(x) emulated_widen_bytes<std::uint8_t>(x)
+#define _mm512_cvtepi8_epi32(x) emulated_widen_bytes<std::int8_t>(x)
 #define _mm512_maskz_loadu_ps(mask, p) emulated_maskz_loadu(mask, p)
 #define _mm512_mask_storeu_ps(p, mask, x) emulated_mask_storeu(p, mask, x)
 #define _mm512_cvtepi32_epi16(x) emulated_low_halves(x)
 #define _mm512_cvtph_ps(x) emulated_from_half(x)
+#undef _mm512_cvtps_ph  // a macro in unoptimised builds
 #define _mm512_cvtps_ph(x, rounding) emulated_to_half(x)

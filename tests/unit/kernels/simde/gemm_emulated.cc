@@ -21,6 +21,8 @@ static inline __m512 emulated_dot_bf16(__m512 acc, __m512i a, __m512i b) {
   }
   return _mm512_loadu_ps(sums);
 }
+#undef __m512bh
+#undef _mm512_dpbf16_ps
 #define __m512bh __m512i
 #define _mm512_dpbf16_ps(acc, a, b) emulated_dot_bf16(acc, a, b)
 
