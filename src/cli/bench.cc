@@ -54,12 +54,12 @@ class Bench {
   Result<std::vector<Row>> run() {
     const double macs = layer_macs(model()), head_macs = 1.0 * model().width * model().vocab_size;
     std::vector<Row> rows;
+    if (options_.prefill > 0) {  // more prompts at a time would fill the same steps
+      OCTAVO_TRY(Row row, measure(1, options_.prefill, 0));
+      row.int8_gops = 2e-9 * row.median * (macs + head_macs / options_.prefill);
+      rows.push_back(row);
+    }
     for (const std::uint32_t batch : options_.batches) {
-      if (options_.prefill > 0) {
-        OCTAVO_TRY(Row row, measure(batch, options_.prefill, 0));
-        row.int8_gops = 2e-9 * row.median * (macs + head_macs / options_.prefill);
-        rows.push_back(row);
-      }
       if (options_.decode > 0) {
         OCTAVO_TRY(Row row, measure(batch, 1, options_.decode));
         row.int8_gops = 2e-9 * row.median * (macs + head_macs);
@@ -200,7 +200,7 @@ Command bench_command(CLI::App& program) {
   app->add_option("--decode", options->decode, "generated tokens of the decode test; 0: none")
       ->check(CLI::Range(0U, 1U << 20U))
       ->capture_default_str();
-  app->add_option("--batch", options->batches, "batch sizes")
+  app->add_option("--batch", options->batches, "batch sizes of the decode test")
       ->delimiter(',')
       ->check(CLI::Range(1U, 1024U))
       ->allow_extra_args(false)
