@@ -35,7 +35,7 @@ Result<std::uint64_t> parse_bytes(std::string_view text) {
   if (problem != std::errc() || !std::isfinite(number) || number < 0) return refused;
 
   std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
-  if (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
+  if (unit.size() > 1 && unit.front() == ' ') unit.remove_prefix(1);
   double scale = 1;
   if (!unit.empty() && unit != "B") {
     constexpr std::string_view kUnits = "KMGT";

@@ -54,15 +54,9 @@ bool ActiveRequest::token(std::uint32_t index, TokenId token, bool ends, Sequenc
     std::string text = choice.detokenizer->push(token);
     const bool may_stop = choice.usage.completion_tokens >= request_->params.min_tokens;
     out.text = may_stop ? choice.stop.feed(text) : std::move(text);
-    if (choice.stop.matched()) {
-      out.stop_reason = *choice.stop.matched();
-      out.finish = FinishReason::kStop;
-      close(index, std::move(out));
-      return true;
-    }
   }
   sink_(std::move(out));
-  return false;
+  return choice.stop.matched().has_value();
 }
 
 void ActiveRequest::finish(std::uint32_t index, Finish why, const Sequence* sequence, SequenceSampling* sampling) {

@@ -28,7 +28,7 @@ class ActiveRequest {
   [[nodiscard]] bool done() const { return open_choices_ == 0; }
 
   void scheduled(std::uint32_t choice, Micros now);
-  /// A sampled token. True: a stop string was found and the choice is over (the caller ends its sequence).
+  /// A sampled token. True: a stop string was found; the caller ends the sequence, and finish() follows.
   [[nodiscard]] bool token(std::uint32_t choice, TokenId token, bool ends, SequenceSampling& sampling, Micros now);
   /// The choice is over; what its text still held back goes out.
   void finish(std::uint32_t choice, Finish why, const Sequence* sequence, SequenceSampling* sampling);
