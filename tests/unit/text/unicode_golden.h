@@ -5,5 +5,5 @@
 
 namespace octavo::unicode_golden {
 inline constexpr std::uint64_t kClasses = 0xD381F504FD655804;  // one byte each
-inline constexpr std::uint64_t kNfc = 0xE66615674D9C5B7B;  // of the test's probes
+inline constexpr std::uint64_t kNfc = 0xE66615674D9C5B7B;      // of the test's probes
 }  // namespace octavo::unicode_golden
