@@ -89,7 +89,7 @@ void print_ready(const Engine& engine, const ServerConfig& config, std::uint16_t
   const bool chat = engine.chat_template() != nullptr;
   Json body = {{"model", config.served_models.front()}, {"max_tokens", 32}, {"temperature", 0}};
   if (chat) {
-    body["messages"] = Json::array({{{"role", "user"}, {"content", "What is the capital of France?"}}});
+    body["messages"] = Json::array({{{"role", "user"}, {"content", "Which city is the capital of France?"}}});
   } else {
     body["prompt"] = "The capital of France is";
   }

@@ -3,7 +3,7 @@
 // No allocation, threads or state; no knowledge of models, sequences or pools. The caller splits the work (rows,
 // panels, tasks) and any split gives the same bits: one accumulator and one order per output, see docs/numerics.md.
 // Pointers are 64-byte aligned at row 0 unless said otherwise; leading dimensions are in elements.
-// Threads: any; the caller holds a FloatMode (kernels assert it in debug builds).
+// Threads: any; the caller holds a FloatMode.
 #pragma once
 #include <cstddef>
 #include <cstdint>
