@@ -48,6 +48,9 @@ class Tokenizer {
   [[nodiscard]] virtual std::optional<TokenId> eos() const = 0;
   /// The set that ends a generation: eos, eot, eom and the well-known texts that are in this vocabulary.
   [[nodiscard]] virtual std::span<const TokenId> end_of_generation() const = 0;
+  /// A text of n bytes never has fewer than n / most_bytes_per_token() tokens: what is hopelessly too long can be
+  /// refused before it is encoded.
+  [[nodiscard]] virtual std::uint32_t most_bytes_per_token() const = 0;
   /// "bpe, pre-tokenizer smollm" and the like, for people.
   [[nodiscard]] virtual std::string description() const = 0;
 };

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
+#include <iostream>
 #include <new>
 #include <string>
 #include <vector>
@@ -25,7 +27,11 @@ int run_command(const Command& command) {
   const std::string who = "octavo " + command.app->get_name();
   try {
     const Result<> done = command.run();
-    if (done) return 0;
+    if (done) {
+      std::cout.flush();
+      const bool written = std::cout.good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+      return written ? 0 : fail(who, "cannot write the output: is the disk full, or the reader gone?", kFailed);
+    }
     const Error& error = done.error();
     return fail(who, error.message, error.code == ErrorCode::kInvalidArgument ? kUsage : kFailed);
   } catch (const std::bad_alloc&) {

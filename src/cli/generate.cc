@@ -116,8 +116,10 @@ Result<> generate_one(Engine& engine, const GenerateOptions& options, const std:
 }
 
 Result<> generate(GenerateOptions& options) {
-  if (options.words.size() == 2) options.engine.model = options.words.front();
-  if (!options.prompts_file.empty() && !options.words.empty()) {
+  // A word alone is the prompt, but beside --prompts it can only be the model.
+  const bool lines = !options.prompts_file.empty();
+  if (options.words.size() == (lines ? 1 : 2)) options.engine.model = options.words.front();
+  if (lines && options.words.size() == 2) {
     return Error{ErrorCode::kInvalidArgument, "give a prompt or --prompts FILE, not both", "--prompts"};
   }
   std::ifstream file;

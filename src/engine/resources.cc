@@ -98,15 +98,14 @@ Result<> take_memory(const EngineConfig& config, const Checkpoint& checkpoint, c
                              report.activation_bytes >> 20, available >> 20),
                  "max_num_batched_tokens"};
   }
-  OCTAVO_TRY(const KvBudget budget,
-             plan_kv(config, groups, r.spec.context_length, available - report.activation_bytes));
-  if ((std::uint64_t{budget.num_blocks} * groups.page_bytes) > available - report.activation_bytes) {
+  if (config.kv_bytes.value_or(0) > available - report.activation_bytes) {
     return Error{ErrorCode::kExhausted,
                  fmt::format("--kv-bytes asks for {} MiB, but {} MiB are available beside weights and step buffers",
-                             (std::uint64_t{budget.num_blocks} * groups.page_bytes) >> 20,
-                             (available - report.activation_bytes) >> 20),
+                             *config.kv_bytes >> 20, (available - report.activation_bytes) >> 20),
                  "kv_bytes"};
   }
+  OCTAVO_TRY(const KvBudget budget,
+             plan_kv(config, groups, r.spec.context_length, available - report.activation_bytes));
   limits.max_positions = budget.max_model_len;
   report.activation_bytes = Model::activation_bytes(r.spec, *r.weights, limits, r.pool->size());
   r.store = std::make_unique<KvStore>(groups, budget.num_blocks);

@@ -90,7 +90,19 @@ Result<const Tokenizer*> tokenizer_of(const Service& service) {
 Result<std::vector<TokenId>> prompt_ids(const Service& service, const PromptInput& prompt, bool add_special) {
   if (const auto* ids = std::get_if<std::vector<TokenId>>(&prompt)) return *ids;
   OCTAVO_TRY(const Tokenizer* tokenizer, tokenizer_of(service));
-  return tokenizer->encode(std::get<std::string>(prompt), {.add_special = add_special, .parse_special = true});
+  const std::string& text = std::get<std::string>(prompt);
+  // Encoding megabytes takes seconds: what cannot fit by its length alone is refused unread.
+  const std::size_t at_least = text.size() / tokenizer->most_bytes_per_token(),
+                    limit = service.engine.report().max_model_len;
+  if (at_least > limit) {
+    return Error{
+        ErrorCode::kContextLength,
+        fmt::format("This model's maximum context length is {} tokens. However, your prompt has {} bytes, which "
+                    "are at least {} tokens. Please reduce its length.",
+                    limit, text.size(), at_least),
+        "prompt"};
+  }
+  return tokenizer->encode(text, {.add_special = add_special, .parse_special = true});
 }
 
 void serve_models(Service& service, const std::shared_ptr<Exchange>& exchange) {

@@ -87,6 +87,13 @@ class VocabTokenizer final : public Tokenizer {
         add_eos_(vocab.add_eos),
         ends_(end_of_generation_set(vocab)),
         special_(vocab.tokens.size(), false) {
+    // SentencePiece text may hold a piece as it is spelled; normalization composes at most three characters into one.
+    const bool bytes = vocab.kind == VocabKind::kByteBpe;
+    const PreTokenizer* pre = bytes ? find_pre_tokenizer(vocab.pre) : nullptr;
+    for (std::size_t i = 0; i < vocab.tokens.size(); ++i) {
+      const std::size_t size = bytes ? model_->bytes()[i].size() : vocab.tokens[i].size();
+      most_bytes_ = std::max(most_bytes_, static_cast<std::uint32_t>(size) * (pre != nullptr && pre->nfc ? 3 : 1));
+    }
     for (std::size_t i = 0; i < vocab.kinds.size(); ++i) {
       special_[i] = vocab.kinds[i] == TokenKind::kControl || vocab.kinds[i] == TokenKind::kUnknown;
       if (special_[i] || vocab.kinds[i] == TokenKind::kUserDefined) {
@@ -131,6 +138,7 @@ class VocabTokenizer final : public Tokenizer {
   std::optional<TokenId> bos() const override { return bos_; }
   std::optional<TokenId> eos() const override { return eos_; }
   std::span<const TokenId> end_of_generation() const override { return ends_; }
+  std::uint32_t most_bytes_per_token() const override { return most_bytes_; }
   std::string description() const override { return model_->description(); }
 
  private:
@@ -169,6 +177,7 @@ class VocabTokenizer final : public Tokenizer {
   std::optional<TokenId> bos_, eos_;
   bool add_bos_, add_eos_;
   std::vector<TokenId> ends_;
+  std::uint32_t most_bytes_ = 1;
   std::vector<bool> special_;  // by id
 };
 

@@ -50,6 +50,7 @@ class ByteTokenizer final : public Tokenizer {
   [[nodiscard]] std::optional<TokenId> bos() const override { return kBos; }
   [[nodiscard]] std::optional<TokenId> eos() const override { return kEos; }
   [[nodiscard]] std::span<const TokenId> end_of_generation() const override { return {&kEos, 1}; }
+  [[nodiscard]] std::uint32_t most_bytes_per_token() const override { return 1024; }  // any bound from 5 on holds
   [[nodiscard]] std::string description() const override { return "bytes"; }
 };
 

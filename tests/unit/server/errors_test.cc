@@ -128,6 +128,9 @@ TEST(Errors, ContextOverflowHasTheNumbers) {
   EXPECT_EQ(prompt.status, 400U);
   EXPECT_EQ(prompt.json()["error"]["n_prompt_tokens"], 100001);
   EXPECT_NE(message_of(prompt).find("maximum context length is 4096"), std::string::npos);
+  const Reply unread = running.post("/v1/completions", {{"prompt", std::string(6'000'000, 'x')}});
+  EXPECT_EQ(unread.status, 400U);
+  EXPECT_NE(message_of(unread).find("6000000 bytes, which are at least 5859 tokens"), std::string::npos);
 }
 
 TEST(Errors, UnknownModel) {

@@ -105,6 +105,19 @@ std::string split(std::string_view pre, std::string_view text) {
   return out;
 }
 
+TEST(Tokenizer, NoTextHasFewerTokensThanItsLengthSays) {
+  for (Vocab vocab : {bpe_vocab(), bpe_vocab({"a b", "ab a"}, "qwen2"), spm_vocab()}) {
+    const auto tokenizer = make_tokenizer(std::move(vocab));
+    ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+    const std::uint32_t most = (*tokenizer)->most_bytes_per_token();
+    EXPECT_GT(most, 1U);
+    for (const char* text : {"abaabaaba aba", "<|im_end|><tool>x", "e\u0301\u1112\u1161\u11ab", "a\u2581a  a"}) {
+      const auto ids = (*tokenizer)->encode(text, {.add_special = false});
+      EXPECT_GE(ids.size() * most, std::string(text).size()) << text;
+    }
+  }
+}
+
 TEST(PreTokenizer, Gpt2) {
   EXPECT_EQ(split("gpt-2", "I'm  12 x!?\n\n y"), "[I]['m][ ][ 12][ x][!?][\n\n][ y]");
   EXPECT_EQ(split("gpt-2", "I'M end  "), "[I]['][M][ end][  ]");
