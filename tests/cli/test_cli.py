@@ -36,7 +36,7 @@ def test_help_and_version_everywhere(sub):
     (["generate", "--threads", "100000", "hi"], ["--threads"]),
     (["generate", "--dequantize", "q4", "hi"], ["--dequantize"]),
     (["generate", "a", "b", "c"], []),
-    (["generate", "--prompts", "x.jsonl", "hi"], ["--prompts"]),
+    (["generate", "--prompts", "x.jsonl", "smollm2", "hi"], ["--prompts"]),
     (["serve", "--port", "70000"], ["--port"]),
     (["inspect"], ["MODEL"]),
     (["tokenize"], ["MODEL"]),
@@ -121,13 +121,19 @@ def test_generate_is_the_same_however_it_is_asked(tmp_path):
     lines = [{"prompt": prompt}, "{", {"prompt": prompt, "max_tokens": 3}, {"ids": [10**9]}, {"prompt": ""},
              {"prompt": prompt, "n": 2, "temperature": 0.8, "seed": 7}]
     file.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
-    run = octavo("generate", "--prompts", file, "--max-tokens", 8)
+    run = octavo("generate", "smollm2", "--prompts", file, "--max-tokens", 8)
     assert run.returncode == 0, run.stderr
     answers = [json.loads(line) for line in run.stdout.split("\n")[:-1]]
     assert [answer["index"] for answer in answers] == [0, 1, 2, 3, 4, 5, 5]
     assert answers[0]["tokens"] == whole["tokens"] and answers[2]["tokens"] == whole["tokens"][:3]
     assert all("error" in answers[i] for i in (1, 3, 4))
     assert answers[5]["tokens"] != answers[6]["tokens"]
+
+
+def test_lost_output_is_an_error():
+    with open("/dev/full", "w") as full:
+        run = subprocess.run([OCTAVO, "inspect", "smollm2"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert run.returncode == 1 and "cannot write the output" in run.stderr, run
 
 
 def test_prompts_that_cannot_be_read(tmp_path):
