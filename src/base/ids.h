@@ -11,9 +11,7 @@ namespace octavo {
 using SeqId = Id<struct SeqTag, std::uint64_t>;    // one generated sequence; a request with n > 1 owns several
 using StepId = Id<struct StepTag, std::uint64_t>;  // ascending; one per committed plan
 using GroupId = Id<struct GroupTag>;               // layers with equal attention kind: one block table
-using PoolId = Id<struct PoolTag>;                 // blocks of one size: one free list, one id space
-using BlockId = Id<struct BlockTag>;               // scoped by its pool; shared by all layers of a group
-using TierSlot = Id<struct TierSlotTag>;           // one block's place in the next tier (host RAM, disk)
+using BlockId = Id<struct BlockTag>;               // of the one pool; shared by all layers of a group
 
 /// Absolute position of a token in its sequence. Pos + tokens = Pos; Pos - Pos = tokens.
 struct Pos {
@@ -25,6 +23,6 @@ struct Pos {
 
 using Micros = std::chrono::microseconds;  // injected time; nothing below the engine reads a clock
 
-inline constexpr BlockId kNullBlock{0};  // of every pool: never allocated, all zero
+inline constexpr BlockId kNullBlock{0};  // never allocated, all zero
 
 }  // namespace octavo

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+
+#include "base/environment.h"
 
 namespace octavo {
 namespace {
@@ -16,16 +17,10 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 2> kPackaged = {"smollm2", "gemma3-270m"};
 
-/// The variable's value; empty if it is not set.
-fs::path variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 fs::path models_folder() {
-  if (const fs::path models = variable("OCTAVO_MODELS"); !models.empty()) return models;
-  const fs::path cache = variable("XDG_CACHE_HOME");
-  return (cache.empty() ? variable("HOME") / ".cache" : cache) / "octavo" / "models";
+  if (const fs::path models = environment("OCTAVO_MODELS"); !models.empty()) return models;
+  const fs::path cache = environment("XDG_CACHE_HOME");
+  return (cache.empty() ? environment("HOME") / fs::path(".cache") : cache) / "octavo" / "models";
 }
 
 }  // namespace
