@@ -38,7 +38,9 @@ struct SamplingParams {
 struct Request {
   std::vector<TokenId> prompt;  // [1..max_model_len)
   SamplingParams params;
-  std::int32_t priority = 0;  // lower is served first (policy priority)
+  std::int32_t priority = 0;                          // lower is served first (policy priority)
+  std::string cache_salt;                             // only requests of equal salt share cached prefixes
+  std::optional<std::chrono::milliseconds> deadline;  // from arrival; the request then ends with kDeadline
 };
 
 enum class FinishReason : std::uint8_t { kStop, kLength, kAbort, kError };

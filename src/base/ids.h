@@ -12,6 +12,7 @@ using SeqId = Id<struct SeqTag, std::uint64_t>;    // one generated sequence; a 
 using StepId = Id<struct StepTag, std::uint64_t>;  // ascending; one per committed plan
 using GroupId = Id<struct GroupTag>;               // layers with equal attention kind: one block table
 using BlockId = Id<struct BlockTag>;               // of the one pool; shared by all layers of a group
+using HostSlot = Id<struct HostSlotTag>;           // a page of host memory that keeps a swapped block
 
 /// Absolute position of a token in its sequence. Pos + tokens = Pos; Pos - Pos = tokens.
 struct Pos {

@@ -32,15 +32,15 @@ Result<KvBudget> plan_kv(const EngineConfig& config, const KvGroups& groups, std
                  "max_model_len"};
   }
   const std::uint32_t wanted = config.max_model_len.value_or(context_length);
-  const std::uint64_t most_blocks = blocks_held(groups, wanted, config.max_num_batched_tokens) * config.max_num_seqs;
+  const std::uint64_t most_blocks = blocks_held(groups, wanted, budget_cap(config)) * config.max_num_seqs;
   const std::uint64_t bytes = config.kv_bytes.value_or(free_bytes / 2);
   const std::uint64_t usable = std::min({bytes / groups.page_bytes, most_blocks, std::uint64_t{UINT32_MAX} - 1});
 
   KvBudget budget;
   budget.num_blocks = static_cast<std::uint32_t>(usable) + 1;
-  budget.max_model_len = longest_in(groups, usable, config.max_num_batched_tokens, wanted);
+  budget.max_model_len = longest_in(groups, usable, budget_cap(config), wanted);
   if (budget.max_model_len == 0 || (config.max_model_len && budget.max_model_len < wanted)) {
-    const std::uint64_t need = blocks_held(groups, wanted, config.max_num_batched_tokens) * groups.page_bytes;
+    const std::uint64_t need = blocks_held(groups, wanted, budget_cap(config)) * groups.page_bytes;
     return Error{
         ErrorCode::kInvalidArgument,
         fmt::format("a KV pool of {:.1f} MiB holds requests of up to {} tokens, but {} tokens need {:.1f} MiB: "

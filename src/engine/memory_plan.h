@@ -1,5 +1,6 @@
 // How much KV cache an engine gets and the longest request it can promise: decided at load, told in the banner.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -8,6 +9,11 @@
 #include "octavo/result.h"
 
 namespace octavo {
+
+/// The most tokens that any step may take: what step buffers and windows are sized for.
+[[nodiscard]] inline std::uint32_t budget_cap(const EngineConfig& config) {
+  return config.max_num_batched_tokens.value_or(std::max(512U, config.max_num_seqs));
+}
 
 struct KvBudget {
   std::uint32_t num_blocks = 0;  // the null block included

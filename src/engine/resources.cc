@@ -30,12 +30,12 @@ Result<> check_limits(const EngineConfig& config) {
   if (config.max_num_seqs < 1 || config.max_num_seqs > 4096) {
     return invalid("max_num_seqs", fmt::format("--max-num-seqs {} must be between 1 and 4096", config.max_num_seqs));
   }
-  if (config.max_num_batched_tokens < config.max_num_seqs || config.max_num_batched_tokens > 65536) {
+  if (budget_cap(config) < config.max_num_seqs || budget_cap(config) > 65536) {
     return invalid(
         "max_num_batched_tokens",
         fmt::format("--max-num-batched-tokens {} must be between --max-num-seqs ({}) and 65536: every running "
                     "sequence gets at least one token a step",
-                    config.max_num_batched_tokens, config.max_num_seqs));
+                    budget_cap(config), config.max_num_seqs));
   }
   if (config.threads > 1024) {
     return invalid("threads", fmt::format("--threads {} must be between 1 and 1024, or 0 for all", config.threads));
@@ -87,8 +87,7 @@ Result<> take_memory(const EngineConfig& config, const Checkpoint& checkpoint, c
   report.packed_weights_bytes = r.weights->bytes();
 
   const KvGroups groups = plan_groups(kv_shapes(r.spec), config.kv_type, config.block_tokens);
-  ForwardLimits limits{config.max_num_batched_tokens, kMaxLogitRows,
-                       config.max_model_len.value_or(r.spec.context_length)};
+  ForwardLimits limits{budget_cap(config), kMaxLogitRows, config.max_model_len.value_or(r.spec.context_length)};
   report.activation_bytes = Model::activation_bytes(r.spec, *r.weights, limits, r.pool->size());
   const std::uint64_t available = available_memory_bytes();
   if (report.activation_bytes >= available) {
@@ -129,7 +128,7 @@ void make_scheduler(const EngineConfig& config, EngineResources& r) {
   for (const KvGroup& group : r.store->groups().groups) kv.groups.push_back({group.window});
   kv.max_seqs = config.max_num_seqs;
   kv.max_model_len = r.report.max_model_len;
-  kv.max_step_tokens = config.max_num_batched_tokens;
+  kv.max_step_tokens = budget_cap(config);
   r.kv = std::make_unique<KvManager>(kv);
 
   if (config.policy == PolicyKind::kPriority) {
@@ -139,7 +138,7 @@ void make_scheduler(const EngineConfig& config, EngineResources& r) {
   }
   SchedulerConfig scheduler;
   scheduler.max_num_seqs = config.max_num_seqs;
-  scheduler.max_num_batched_tokens = config.max_num_batched_tokens;
+  scheduler.max_num_batched_tokens = budget_cap(config);
   scheduler.long_prefill_token_threshold = config.long_prefill_token_threshold;
   scheduler.max_model_len = r.report.max_model_len;
   scheduler.max_queued = config.max_queued;
@@ -168,7 +167,7 @@ Result<std::unique_ptr<EngineResources>> build_resources(const EngineConfig& con
   report.kv_type = config.kv_type;
   report.block_tokens = config.block_tokens;
   report.max_num_seqs = config.max_num_seqs;
-  report.max_num_batched_tokens = config.max_num_batched_tokens;
+  report.max_num_batched_tokens = budget_cap(config);
   r->sampling = std::make_unique<SamplingTable>(*r->kernels.kernels, r->spec.vocab_size, std::move(end_of_generation),
                                                 r->pool->size());
   OCTAVO_CHECK_OK(take_memory(config, checkpoint, progress, *r));

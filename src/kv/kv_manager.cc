@@ -193,7 +193,10 @@ std::vector<BlockId> KvManager::free_list() const { return state_->pool.free_lis
 
 KvCounters KvManager::counters() const {
   const BlockPool& pool = state_->pool;
-  return {pool.total(), pool.num_free(), pool.num_cached(), state_->hit_tokens, pool.evictions()};
+  KvCounters c;
+  c.blocks_total = pool.total(), c.blocks_free = pool.num_free(), c.blocks_cached = pool.num_cached();
+  c.hit_tokens = state_->hit_tokens, c.evictions = pool.evictions();
+  return c;
 }
 
 std::uint64_t KvManager::state_hash() const {

@@ -141,7 +141,7 @@ void Scheduler::expire(Micros now) {
   }
 }
 
-bool Scheduler::schedule(StepPlan& plan) {
+bool Scheduler::schedule(StepPlan& plan, std::uint32_t budget) {
   State& s = *state_;
   clear(plan);
   plan.step = {s.step.value + 1};
@@ -149,7 +149,7 @@ bool Scheduler::schedule(StepPlan& plan) {
   plan.block_tokens = s.kv.config().block_tokens;
   plan.finished = s.ended;
   s.kv.begin(plan.ops);
-  s.planner.make(s.running, s.waiting, plan);
+  s.planner.make(s.running, s.waiting, budget, plan);
   if (!plan.empty()) return true;
   s.kv.abandon();
   return false;

@@ -74,7 +74,9 @@ class Scheduler {
   void finish(SeqId id, Finish why);  // abort, stop string, error; unknown or ended ids are ignored
   void expire(Micros now);            // ends all whose deadline has passed
 
-  [[nodiscard]] bool schedule(StepPlan& plan);  // false: nothing to do, no plan is open. `plan` keeps its capacity
+  /// False: nothing to do, no plan is open. `plan` keeps its capacity. `budget`: the most tokens of this step; never
+  /// less than one for each running sequence, nor more than max_num_batched_tokens.
+  [[nodiscard]] bool schedule(StepPlan& plan, std::uint32_t budget = ~0U);
   void commit(const StepPlan& plan);
   void abandon();
   void apply(const StepResult& result);

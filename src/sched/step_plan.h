@@ -40,16 +40,20 @@ struct RowTable {
   std::uint32_t num_blocks;
 };
 
+/// It runs from here on, with computed tokens that this plan need not compute.
 struct Admission {
   SeqId seq;
-  std::uint32_t cached_tokens;  // prefix hit: computed without computing
-  std::uint32_t resumed;        // 1: it ran before
+  std::uint32_t cached_tokens;    // found in the prefix cache, or shared by the sequence that it forked from
+  std::uint32_t restored_tokens;  // loaded from host memory; its first row comes with a later plan
+  std::uint32_t resumed;          // 1: it ran before
+  std::uint32_t reserved;         // 0
 };
 
-/// Its blocks are gone; it waits and will recompute.
+/// Its blocks are gone and it waits; it will recompute, or its KV is loaded again.
 struct Preemption {
   SeqId seq;
-  std::uint64_t lost_tokens;  // computed tokens given up
+  std::uint32_t lost_tokens;   // computed tokens given up
+  std::uint32_t saved_tokens;  // computed tokens kept in host memory
 };
 
 struct StepPlan {
@@ -81,13 +85,13 @@ struct StepPlan {
 template <class Plan, class F>
 constexpr void for_each_array(Plan&& p, F&& f) {
   f(p.rows), f(p.tokens), f(p.tables), f(p.blocks), f(p.admitted), f(p.preempted), f(p.finished);
-  f(p.ops.copies), f(p.ops.zeros);
+  f(p.ops.copies), f(p.ops.zeros), f(p.ops.saves), f(p.ops.loads);
 }
 
 template <class... T>
 inline constexpr bool kNoPadding = (... &&
                                     (std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>));
-static_assert(kNoPadding<StepRow, TokenId, RowTable, BlockId, Admission, Preemption, BlockCopy, SeqId>);
+static_assert(kNoPadding<StepRow, TokenId, RowTable, BlockId, Admission, Preemption, BlockCopy, BlockMove, SeqId>);
 
 inline void clear(StepPlan& plan) {
   for_each_array(plan, [](auto& array) { array.clear(); });
@@ -95,7 +99,8 @@ inline void clear(StepPlan& plan) {
 
 /// nullptr, or a sentence naming the first broken invariant (used by tests, replay and every foreign plan):
 ///   rows tile the tokens; one sequence has one row; one table per row and group, covering where the row writes; a
-///   block is written by one row, is not the null block, and is no copy's source; copies and zeros never meet.
+///   block is written by one row, is not the null block, and is no copy's source; copies, zeros and loads never meet,
+///   and no row touches what is loaded.
 [[nodiscard]] const char* find_fault(const StepPlan& plan);
 
 /// Header, then counted arrays, in this machine's byte order.

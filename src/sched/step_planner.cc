@@ -6,14 +6,16 @@
 
 namespace octavo {
 
-void StepPlanner::make(std::span<Sequence* const> running, std::span<Sequence* const> waiting, StepPlan& plan) {
+void StepPlanner::make(std::span<Sequence* const> running, std::span<Sequence* const> waiting, std::uint32_t budget,
+                       StepPlan& plan) {
   plan_ = &plan;
   running_ = running, survivors_ = running.size(), cursor_ = 0;
-  budget_ = config_.max_num_batched_tokens;
+  const auto floor = static_cast<std::uint32_t>(std::max<std::size_t>(running.size(), 1));
+  budget_ = std::min(std::max(budget, floor), config_.max_num_batched_tokens);
   admitted_.clear();
   take_floor();
   spend(waiting);
-  for (const Sequence* v : running_.subspan(survivors_)) plan.preempted.push_back({v->id, v->computed});
+  for (const Sequence* v : running_.subspan(survivors_)) plan.preempted.push_back({v->id, v->computed, 0});
 }
 
 void StepPlanner::take_floor() {
@@ -51,7 +53,7 @@ bool StepPlanner::start(const Sequence& q) {
   PrefixHit hit;
   if (!make_room(q, hit)) return false;
   kv_.admit(q.id, q.tokens(), hit);
-  plan_->admitted.push_back({q.id, hit.num_tokens, q.preemptions + q.failures > 0 ? 1U : 0U});
+  plan_->admitted.push_back({q.id, hit.num_tokens, 0, q.preemptions + q.failures > 0 ? 1U : 0U, 0});
   admitted_.push_back(&q);
   // A static batch gives out its seats at once; who gets no token now gets some in the next steps.
   const std::uint32_t count = chunk(q.length() - hit.num_tokens, survivors_ - cursor_);

@@ -23,7 +23,8 @@ class StepPlanner {
       : config_(config), policy_(policy), kv_(kv) {}
 
   /// Both queues are sorted by rank. kv's plan is open with `plan.ops`; `plan` is cleared and has its header.
-  void make(std::span<Sequence* const> running, std::span<Sequence* const> waiting, StepPlan& plan);
+  void make(std::span<Sequence* const> running, std::span<Sequence* const> waiting, std::uint32_t budget,
+            StepPlan& plan);
 
  private:
   void take_floor();

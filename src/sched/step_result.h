@@ -23,10 +23,11 @@ struct RowResult {
 
 struct StepResult {
   StepId step;
-  std::vector<RowResult> rows;  // any order
-  std::vector<TokenId> tokens;  // [sum of num_tokens]
+  std::vector<RowResult> rows;      // any order
+  std::vector<TokenId> tokens;      // [sum of num_tokens]
+  std::vector<SeqId> failed_moves;  // a save or load of theirs failed: what is kept of them on the host is worthless
 
-  void clear() { rows.clear(), tokens.clear(); }
+  void clear() { rows.clear(), tokens.clear(), failed_moves.clear(); }
 };
 
 }  // namespace octavo

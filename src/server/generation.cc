@@ -72,7 +72,10 @@ std::optional<ApiError> Generation::submit(std::uint32_t default_max_tokens) {
     const std::uint64_t wanted =
         call_.max_tokens.value_or(static_cast<std::uint32_t>(std::min<std::uint64_t>(default_max_tokens, room)));
     if (room == 0 || wanted > room) return context_overflow(tokens, wanted, limit);
-    Request request{.prompt = prompt.ids, .params = call_.params, .priority = call_.priority};
+    Request request;
+    request.prompt = prompt.ids;
+    request.params = call_.params;
+    request.priority = call_.priority;
     request.params.max_tokens = static_cast<std::uint32_t>(wanted);
     requests.push_back(std::move(request));
   }

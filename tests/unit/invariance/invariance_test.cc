@@ -179,7 +179,7 @@ TEST_P(Invariance, ThreadsOnASingleLongSequence) {
 TEST_P(Invariance, ForcedPreemption) {
   EngineConfig config = base();
   const KvGroups groups = runner(base())->resources().store->groups();
-  config.kv_bytes = blocks_held(groups, 640, config.max_num_batched_tokens) * groups.page_bytes;
+  config.kv_bytes = blocks_held(groups, 640, config.max_num_batched_tokens.value_or(512)) * groups.page_bytes;
   config.max_model_len = 600;
   const auto runner = this->runner(config);
   expect_same(runner->run(requests_), reference(), "preempted");

@@ -16,8 +16,8 @@ StepPlan small_plan() {
   p.tokens = {{5}, {6}, {7}, {8}, {9}};
   p.tables = {{0, 0, 3}, {1, 3, 2}, {0, 5, 1}, {0, 6, 1}};
   p.blocks = {{1}, {2}, {3}, {4}, {5}, {6}, {7}};
-  p.admitted = {{{2}, 0, 0}};
-  p.preempted = {{{3}, 12}};
+  p.admitted = {{{2}, 0, 0, 0, 0}};
+  p.preempted = {{{3}, 12, 0}};
   p.finished = {{4}};
   p.ops.zeros = {{6}, {7}};
   p.ops.copies = {{{9}, {5}}};
