@@ -7,8 +7,11 @@
 
 namespace octavo {
 
-BlockPool::BlockPool(std::uint32_t num_blocks, std::uint32_t block_tokens, bool named, Journal& journal)
-    : journal_(journal),
+BlockPool::BlockPool(Space space, std::uint32_t num_blocks, std::uint32_t block_tokens, bool named, Journal& journal,
+                     EventLog& events)
+    : space_(space),
+      journal_(journal),
+      events_(events),
       sentinel_(num_blocks),
       block_tokens_(block_tokens),
       nodes_(std::size_t{num_blocks} + 1),
@@ -22,7 +25,7 @@ BlockPool::BlockPool(std::uint32_t num_blocks, std::uint32_t block_tokens, bool 
 
 void BlockPool::unlink(std::uint32_t block) {
   const Node& n = nodes_[block];
-  journal_.note({Undo::Kind::kUnlink, block, n.prev, n.next});
+  note(Undo::Kind::kUnlink, block, n.prev, n.next);
   nodes_[n.prev].next = n.next, nodes_[n.next].prev = n.prev;
   --free_, cached_ -= n.named;
 }
@@ -32,20 +35,57 @@ void BlockPool::link_after(std::uint32_t block, std::uint32_t at) {
   n.prev = at, n.next = nodes_[at].next;
   nodes_[n.next].prev = block, nodes_[at].next = block;
   ++free_, cached_ += n.named;
-  journal_.note({Undo::Kind::kLink, block});
+  note(Undo::Kind::kLink, block);
 }
 
 void BlockPool::set_owners(std::uint32_t block, std::uint32_t owners) {
-  journal_.note({Undo::Kind::kRefs, block, nodes_[block].owners});
+  note(Undo::Kind::kRefs, block, nodes_[block].owners);
+  put_owners(block, owners);
+}
+
+void BlockPool::put_owners(std::uint32_t block, std::uint32_t owners) {
+  const auto surplus = [](std::uint32_t n) { return n - std::min(n, 1U); };
+  surplus_ += surplus(owners);
+  surplus_ -= surplus(nodes_[block].owners);
   nodes_[block].owners = owners;
 }
 
 BlockId BlockPool::allocate() {
   OCTAVO_CHECK(free_ > 0, "allocation was asked for within what is free");
   const BlockId block{nodes_[sentinel_].next};
+  allocate(block);
+  return block;
+}
+
+void BlockPool::allocate(BlockId block) {
+  OCTAVO_CHECK(owners(block) == 0, "what is allocated was free");
   if (is_named(block)) unpublish(block), ++evictions_;
   pin(block);
-  return block;
+}
+
+bool BlockPool::is_free_run(std::uint32_t first, std::uint32_t count) const {
+  if (first + count > sentinel_) return false;
+  return std::all_of(nodes_.begin() + first, nodes_.begin() + first + count,
+                     [](const Node& n) { return n.owners == 0; });
+}
+
+BlockId BlockPool::find_run(std::uint32_t count) const {
+  std::uint32_t length = 0;
+  for (std::uint32_t b = 1; b < sentinel_; ++b) {
+    length = nodes_[b].owners == 0 ? length + 1 : 0;
+    if (length == count) return {b + 1 - count};
+  }
+  return kNullBlock;
+}
+
+std::uint32_t BlockPool::num_free_in_runs_of(std::uint32_t count) const {
+  std::uint32_t usable = 0, length = 0;
+  for (std::uint32_t b = 1; b <= sentinel_; ++b) {
+    const bool is_free = b < sentinel_ && nodes_[b].owners == 0;
+    if (!is_free) usable += length / count * count;
+    length = is_free ? length + 1 : 0;
+  }
+  return usable;
 }
 
 void BlockPool::pin(BlockId block) {
@@ -89,7 +129,7 @@ void BlockPool::publish(BlockId block, GroupId group, const BlockHash& hash, std
   names_[block.value] = {group, hash};
   std::ranges::copy(tokens, tokens_of(block.value).begin());
   set_name(block.value);
-  journal_.note({Undo::Kind::kPublish, block.value});
+  note(Undo::Kind::kPublish, block.value);
 }
 
 void BlockPool::unpublish(BlockId block) {
@@ -98,14 +138,16 @@ void BlockPool::unpublish(BlockId block) {
     lost_names_.push_back(names_[block.value]);
     lost_tokens_.insert(lost_tokens_.end(), tokens.begin(), tokens.end());
   }
+  events_.removed(names_[block.value].group, names_[block.value].hash);
   clear_name(block.value);
-  journal_.note({Undo::Kind::kForget, block.value});
+  note(Undo::Kind::kForget, block.value);
 }
 
 void BlockPool::forget_all_names() {
   for (std::uint32_t b = 1; b < sentinel_; ++b) {
     if (nodes_[b].named) clear_name(b);
   }
+  events_.cleared();
 }
 
 std::vector<BlockId> BlockPool::free_list() const {
@@ -126,7 +168,7 @@ void BlockPool::undo(const Undo& u) {
       nodes_[n.prev].next = n.next, nodes_[n.next].prev = n.prev;
       --free_, cached_ -= n.named;
       break;
-    case Undo::Kind::kRefs: n.owners = u.a; break;
+    case Undo::Kind::kRefs: put_owners(u.at, u.a); break;
     case Undo::Kind::kForget:
       names_[u.at] = lost_names_.back(), lost_names_.pop_back();
       std::copy(lost_tokens_.end() - block_tokens_, lost_tokens_.end(), tokens_of(u.at).begin());

@@ -4,8 +4,9 @@
 
 namespace octavo {
 
-SeatTable::SeatTable(std::uint32_t num_seats, std::uint32_t num_groups, std::uint32_t max_pages, Journal& journal)
-    : journal_(journal), seats_(num_seats), index_(num_seats) {
+SeatTable::SeatTable(Space space, std::uint32_t num_seats, std::uint32_t num_groups, std::uint32_t max_pages,
+                     Journal& journal)
+    : space_(space), journal_(journal), seats_(num_seats), index_(num_seats) {
   for (Seat& seat : seats_) {
     seat.tables.resize(num_groups);
     for (BlockTable& table : seat.tables) table.blocks.reserve(max_pages);
@@ -35,14 +36,14 @@ std::uint32_t SeatTable::find_or_take(SeqId seq) {
   const std::uint32_t seat = free_.back();
   free_.pop_back();
   take(seat, seq);
-  journal_.note({Undo::Kind::kSeat, seat});
+  note(Undo::Kind::kSeat, seat);
   return seat;
 }
 
 void SeatTable::leave(std::uint32_t seat) {
   if (!journal_.is_open()) return give_up(seat);
   leaving_.push_back(seat);
-  journal_.note({Undo::Kind::kLeave, seat});
+  note(Undo::Kind::kLeave, seat);
 }
 
 void SeatTable::committed() {
@@ -54,27 +55,33 @@ void SeatTable::committed() {
 
 void SeatTable::push(std::uint32_t seat, std::uint32_t group, BlockId block) {
   seats_[seat].tables[group].blocks.push_back(block);
-  journal_.note({Undo::Kind::kPush, seat, group});
+  note(Undo::Kind::kPush, seat, group);
 }
 
 BlockId SeatTable::pop(std::uint32_t seat, std::uint32_t group) {
   std::vector<BlockId>& blocks = seats_[seat].tables[group].blocks;
   const BlockId block = blocks.back();
   blocks.pop_back();
-  journal_.note({Undo::Kind::kPop, seat, group, block.value});
+  note(Undo::Kind::kPop, seat, group, block.value);
   return block;
 }
 
 void SeatTable::set_first_page(std::uint32_t seat, std::uint32_t group, std::uint32_t page) {
   std::uint32_t& first_page = seats_[seat].tables[group].first_page;
-  journal_.note({Undo::Kind::kFirstPage, seat, group, first_page});
+  note(Undo::Kind::kFirstPage, seat, group, first_page);
   first_page = page;
 }
 
-void SeatTable::set_settled(std::uint32_t seat, std::uint32_t zeroed, std::uint32_t published) {
+void SeatTable::replace(std::uint32_t seat, std::uint32_t group, std::uint32_t page, BlockId block) {
+  BlockId& at = seats_[seat].tables[group].blocks[page];
+  note(Undo::Kind::kReplace, seat, group, page, at.value);
+  at = block;
+}
+
+void SeatTable::set_settled(std::uint32_t seat, std::uint32_t zeroed, std::uint32_t published, std::uint32_t tokens) {
   Seat& s = seats_[seat];
-  journal_.note({Undo::Kind::kSettled, seat, s.zeroed, s.published});
-  s.zeroed = zeroed, s.published = published;
+  note(Undo::Kind::kSettled, seat, s.zeroed, s.published, s.tokens);
+  s.zeroed = zeroed, s.published = published, s.tokens = tokens;
 }
 
 BlockId SeatTable::drop_first_page(std::uint32_t seat, std::uint32_t group) {
@@ -92,8 +99,9 @@ void SeatTable::undo(const Undo& u) {
     case Undo::Kind::kLeave: leaving_.pop_back(); break;
     case Undo::Kind::kPush: seat.tables[u.a].blocks.pop_back(); break;
     case Undo::Kind::kPop: seat.tables[u.a].blocks.push_back({u.b}); break;
+    case Undo::Kind::kReplace: seat.tables[u.a].blocks[u.b] = {u.c}; break;
     case Undo::Kind::kFirstPage: seat.tables[u.a].first_page = u.b; break;
-    case Undo::Kind::kSettled: seat.zeroed = u.a, seat.published = u.b; break;
+    case Undo::Kind::kSettled: seat.zeroed = u.a, seat.published = u.b, seat.tokens = u.c; break;
     default: OCTAVO_CHECK(false, "an entry of the tables");
   }
 }

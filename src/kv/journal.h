@@ -1,11 +1,14 @@
-// The undo journal of an open plan: one entry per change, popped in reverse. Pool and tables share it, so that one
-// height names one state of both.
+// The undo journal of an open plan: one entry per change, popped in reverse. Pools and tables share it, so that one
+// height names one state of all.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace octavo {
+
+/// Blocks that kernels read, or slots of host memory that keep swapped sequences: the same books for both.
+enum class Space : std::uint8_t { kDevice, kHost };
 
 struct Undo {
   enum class Kind : std::uint8_t {
@@ -20,13 +23,15 @@ struct Undo {
     kLeave,      // listed to be given up at commit
     kPush,       // a: group
     kPop,        // a: group, b: block
+    kReplace,    // a: group, b: page, c: block before
     kFirstPage,  // a: group, b: value before
-    kSettled,    // a, b: pages zeroed and published before
+    kSettled,    // a, b, c: pages zeroed, pages published and tokens before
     // Counters.
     kHit,  // at: tokens
   };
   Kind kind;
-  std::uint32_t at = 0, a = 0, b = 0;
+  Space space = Space::kDevice;
+  std::uint32_t at = 0, a = 0, b = 0, c = 0;
 };
 
 class Journal {

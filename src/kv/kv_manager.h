@@ -10,6 +10,15 @@
 // nobody fills, and no block is zeroed for two owners.
 //
 // A sequence has the same number of pages in every group; behind a window they are gone (TableView::first_page).
+//
+// Memory strategies (KvConfig::memory) differ in which ids they hand out, and when. Tables, plans, kernels and bits are
+// the same. Runs are never shared and keep what is behind a window; a run that moves is copied by the plan.
+//
+// Shared blocks are written by nobody: who would write into one gets a copy first (grow). A plan's copies read blocks
+// that nobody gets until it commits.
+//
+// Swapping keeps a sequence's blocks in slots of a host pool, with books of their own. swap_out and swap_in name the
+// moves in the plan's operations; the executor does them.
 // Threads: engine thread only. Memory: nodes, tables and index are sized in the constructor; the journal keeps its
 // capacity.
 #pragma once
@@ -20,13 +29,17 @@
 
 #include "base/ids.h"
 #include "kv/block_ops.h"
+#include "kv/event_log.h"
 #include "kv/kv_types.h"
 
 namespace octavo {
 
-/// Height of a plan under construction: the journal and the arrays of its block operations.
+/// Height of a plan under construction: of everything that planning appends to.
 struct KvMark {
-  std::size_t journal = 0, copies = 0, zeros = 0;
+  std::size_t journal = 0, pending = 0, held = 0, host_held = 0;
+  EventLog::Mark events;
+  std::size_t saves = 0, copies = 0, zeros = 0, loads = 0;
+  std::uint64_t moved_runs = 0;
 };
 
 class KvManager {
@@ -48,32 +61,43 @@ class KvManager {
   [[nodiscard]] std::uint32_t blocks_for(std::uint32_t tokens) const;  // most blocks that so long a sequence holds
   [[nodiscard]] bool can_ever_hold(std::uint32_t tokens) const;        // refuse at the door
   [[nodiscard]] std::uint32_t longest() const;  // most tokens that can_ever_hold, at most max_model_len
-  /// Room for a newcomer of that many tokens, beside `spare` blocks that stay free?
-  [[nodiscard]] bool can_hold_now(std::uint32_t tokens, const PrefixHit& hit, std::uint32_t spare) const;
   [[nodiscard]] std::uint32_t missing(SeqId seq, std::uint32_t tokens) const;  // blocks_for(tokens) beyond those it has
-  [[nodiscard]] Pos reach(SeqId seq, Pos wanted) const;                        // how far grow() can go now, <= wanted
+  [[nodiscard]] Pos reach(SeqId seq, Pos wanted) const;                        // how far grow() should get, <= wanted
+  [[nodiscard]] Pos owned(SeqId seq, Pos wanted) const;                        // how far its blocks go, <= wanted
   [[nodiscard]] bool holds(SeqId seq) const;
+  [[nodiscard]] bool swapped(SeqId seq) const;  // it holds host slots
+  [[nodiscard]] bool can_fork(SeqId parent,
+                              Pos shared) const;  // its blocks still hold all that a query at `shared` reads
   [[nodiscard]] TableView table(SeqId seq, GroupId group) const;
   [[nodiscard]] std::uint32_t owners(BlockId block) const;  // tables that hold it
   [[nodiscard]] std::vector<BlockId> free_list() const;     // next to be taken first; allocates
   [[nodiscard]] KvCounters counters() const;
+  [[nodiscard]] KvUsage usage() const;             // between plans; walks all seats
   [[nodiscard]] std::uint64_t state_hash() const;  // of all that decides what comes next
 
-  // Planning calls.
-  /// Seats a newcomer and pins its hit, which is of this very state.
-  void admit(SeqId seq, const SeqTokens& tokens, const PrefixHit& hit);
-  /// Own blocks for [0, end), seating the sequence if it has none.
+  // Planning calls. A newcomer is seated where there is room for all its `tokens` beside `spare` blocks that stay free.
+  /// Pins its hit, which is of this very state.
+  [[nodiscard]] bool admit(SeqId seq, const SeqTokens& tokens, const PrefixHit& hit, std::uint32_t spare);
+  /// Shares the parent's blocks of [0, shared), the last one until somebody writes into it.
+  [[nodiscard]] bool fork(SeqId parent, SeqId seq, Pos shared, std::uint32_t tokens, std::uint32_t spare);
+  /// Own blocks for [0, end), none of them shared from the next position on; seats the sequence if it has none.
   [[nodiscard]] bool grow(SeqId seq, Pos end);
+  /// Keeps all that is computed in host slots, and gives the blocks back.
+  [[nodiscard]] bool swap_out(SeqId seq);
+  /// The way back. No row of this plan may use the blocks.
+  [[nodiscard]] bool swap_in(SeqId seq, std::uint32_t tokens, std::uint32_t spare);
   /// The plan will compute up to `end`: fresh blocks join ops.zeros, full ones may be found.
   void settle(SeqId seq, const SeqTokens& tokens, Pos end);
 
-  /// Finish, abort, preemption by recompute: tail first, hashes kept. With or without an open plan.
+  /// Finish, abort, preemption by recompute: tail first, hashes kept; host slots too. With or without an open plan.
   void release(SeqId seq);
 
   // What results say. Never with a plan open.
   void processed(SeqId seq, Pos end);        // computed up to `end`: windows move on
   void unpublish(SeqId seq, Pos processed);  // a step failed: blocks not filled before `processed` are not to be found
   [[nodiscard]] bool reset_prefix_cache();   // false while any block is in use
+  void take_events(KvEvents& out);           // all since the last call, if KvConfig::events
+  void refuse_after(std::uint64_t calls);    // for tests: the calls-th next one that would take blocks answers false
 
  private:
   struct State;

@@ -36,6 +36,7 @@ struct KvConfig {
 struct SeqTokens {
   std::span<const TokenId> ids;  // prompt first
   std::span<const BlockHash> chain;
+  BlockHash root{};  // the name before the first
 };
 
 /// A cached prefix, as a value: it pins nothing. admit() pins it, in the same plan.
@@ -45,6 +46,7 @@ struct PrefixHit {
 };
 
 /// One sequence in one group: blocks[i] holds positions from (first_page + i) * block_tokens. Valid until a next call.
+/// A run has blocks beyond the last token.
 struct TableView {
   std::uint32_t first_page = 0;  // > 0 once a window has passed
   std::span<const BlockId> blocks;

@@ -1,7 +1,6 @@
 #include "sched/scheduler.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <vector>
 
 #include "base/check.h"
@@ -17,21 +16,41 @@ bool by_rank(const Sequence* a, const Sequence* b) { return a->rank < b->rank; }
 
 struct Scheduler::State {
   State(const SchedulerConfig& c, const Policy& p, KvManager& k)
-      : config(c), policy(p), kv(k), planner(config, policy, kv) {}
+      : config(c), policy(p), kv(k), planner(config, policy, kv, seqs) {}
 
   SchedulerConfig config;
   const Policy& policy;
   KvManager& kv;
+  Sequences seqs;
   StepPlanner planner;
-  std::unordered_map<std::uint64_t, Sequence> seqs;  // by SeqId; nodes do not move
-  std::vector<Sequence*> running, waiting;           // by rank
-  std::vector<SeqId> ended;                          // since the last committed plan
+  std::vector<Sequence*> running, waiting;  // by rank
+  std::vector<SeqId> ended;                 // since the last committed plan
   StepId step;
   SchedulerCounters counters;
 
   Sequence* find(SeqId id) {
     const auto it = seqs.find(id.value);
     return it == seqs.end() ? nullptr : &it->second;
+  }
+
+  [[nodiscard]] Refusal refusal(std::uint64_t prompt_tokens, const SeqLimits& limits) const {
+    const std::uint64_t longest = prompt_tokens + limits.max_new_tokens;
+    const std::uint64_t held = longest - std::min(limits.max_new_tokens, 1U);  // the last token's KV is never needed
+    if (longest > config.max_model_len) return {Refusal::Why::kTooLong, longest, config.max_model_len};
+    if (!kv.can_ever_hold(static_cast<std::uint32_t>(held))) return {Refusal::Why::kNeverFits, held, kv.longest()};
+    if (waiting.size() < config.max_queued) return {};
+    return {Refusal::Why::kQueueFull, waiting.size() + 1, config.max_queued};
+  }
+
+  Sequence& enroll(SeqId id, const SeqLimits& limits, std::span<const TokenId> prompt, Micros now) {
+    Sequence& q = seqs[id.value];
+    q.id = id, q.limits = limits, q.arrival = now;
+    q.prompt_tokens = static_cast<std::uint32_t>(prompt.size());
+    const std::size_t longest = prompt.size() + limits.max_new_tokens;
+    q.known.reserve(longest);
+    q.known.assign(prompt.begin(), prompt.end());
+    if (kv.config().prefix_caching) q.chain.reserve(longest / kv.config().block_tokens);
+    return q;
   }
 
   static void enter(std::vector<Sequence*>& queue, Sequence& q) {
@@ -41,6 +60,7 @@ struct Scheduler::State {
   void wait(Sequence& q) {
     q.state = SeqState::kWaiting;
     q.computed = q.processed = 0;
+    q.rank = policy.rank(q);
     enter(waiting, q);
   }
 
@@ -58,6 +78,16 @@ struct Scheduler::State {
     kv.unpublish(q.id, {q.processed});
     if (++q.failures > 1) return end(q, Finish::kError);
     kv.release(q.id);
+    std::erase(running, &q);
+    wait(q);
+  }
+
+  /// What the host keeps of it is worthless: it computes again.
+  void forget_saved(Sequence& q) {
+    ++counters.failed_moves;
+    kv.release(q.id);
+    q.saved = 0;
+    if (q.state != SeqState::kRunning) return;  // the save failed; else the load
     std::erase(running, &q);
     wait(q);
   }
@@ -106,25 +136,27 @@ Scheduler::~Scheduler() = default;
 Refusal Scheduler::add(SeqId id, const SeqLimits& limits, std::span<const TokenId> prompt, Micros now) {
   State& s = *state_;
   OCTAVO_CHECK(!prompt.empty() && s.find(id) == nullptr, "a sequence is new and has a prompt");
-  const std::uint64_t longest = prompt.size() + std::uint64_t{limits.max_new_tokens};
-  const std::uint64_t held = longest - std::min(limits.max_new_tokens, 1U);  // the last token's KV is never needed
-  if (longest > s.config.max_model_len) return {Refusal::Why::kTooLong, longest, s.config.max_model_len};
-  if (!s.kv.can_ever_hold(static_cast<std::uint32_t>(held))) return {Refusal::Why::kNeverFits, held, s.kv.longest()};
-  if (s.waiting.size() >= s.config.max_queued) {
-    return {Refusal::Why::kQueueFull, s.waiting.size() + 1, s.config.max_queued};
-  }
-  Sequence& q = s.seqs[id.value];
-  q.id = id, q.limits = limits, q.arrival = now;
-  q.prompt_tokens = static_cast<std::uint32_t>(prompt.size());
-  q.known.reserve(longest);
-  q.known.assign(prompt.begin(), prompt.end());
-  if (s.kv.config().prefix_caching) {
-    q.root = root_hash(s.config.model_fingerprint, limits.cache_salt);
-    q.chain.reserve(longest / s.kv.config().block_tokens);
-  }
+  if (const Refusal no = s.refusal(prompt.size(), limits); no.why != Refusal::Why::kNone) return no;
+  Sequence& q = s.enroll(id, limits, prompt, now);
+  if (s.kv.config().prefix_caching) q.root = root_hash(s.config.model_fingerprint, limits.cache_salt);
   s.extend_chain(q);
-  q.rank = s.policy.rank(q);
-  State::enter(s.waiting, q);
+  s.wait(q);
+  return {};
+}
+
+Refusal Scheduler::fork(SeqId id, SeqId parent, const SeqLimits& limits, Micros now) {
+  State& s = *state_;
+  const Sequence* p = s.find(parent);
+  OCTAVO_CHECK(p != nullptr && p->state != SeqState::kFinished && s.find(id) == nullptr, "new, from one that lives");
+  if (const Refusal no = s.refusal(p->prompt_tokens, limits); no.why != Refusal::Why::kNone) return no;
+  Sequence& q = s.enroll(id, limits, std::span(p->known).first(p->prompt_tokens), now);
+  q.parent = parent;
+  if (s.kv.config().prefix_caching) {
+    q.root = p->root;
+    const auto full = static_cast<std::ptrdiff_t>(p->prompt_tokens / s.kv.config().block_tokens);
+    q.chain.assign(p->chain.begin(), p->chain.begin() + full);
+  }
+  s.wait(q);
   return {};
 }
 
@@ -162,15 +194,21 @@ void Scheduler::commit(const StepPlan& plan) {
     Sequence& q = *s.find(p.seq);
     std::erase(s.running, &q);
     s.wait(q);
-    ++q.preemptions, ++c.preempted, c.lost_tokens += p.lost_tokens;
+    q.saved = p.saved_tokens;
+    ++q.preemptions, ++c.preempted, c.swapped += p.saved_tokens > 0, c.lost_tokens += p.lost_tokens;
   }
   for (const Admission& a : plan.admitted) {
     Sequence& q = *s.find(a.seq);
     std::erase(s.waiting, &q);
     State::enter(s.running, q);
-    q.state = SeqState::kRunning, q.computed = q.processed = a.cached_tokens;
-    if (a.resumed == 0) q.cached_tokens = a.cached_tokens;
+    q.state = SeqState::kRunning, q.saved = 0;
+    q.computed = q.processed = a.cached_tokens + a.forked_tokens + a.restored_tokens;
+    if (a.resumed == 0) {
+      q.cached_tokens = a.cached_tokens + a.forked_tokens;
+      if (a.forked_tokens == 0 && !q.limits.prompt_logits) c.queried_tokens += q.prompt_tokens;
+    }
     ++c.admitted, c.cached_tokens += a.cached_tokens;
+    c.forked_tokens += a.forked_tokens, c.restored_tokens += a.restored_tokens;
   }
   for (const StepRow& r : plan.rows) {
     s.find(r.seq)->computed += r.num_tokens;
@@ -186,6 +224,12 @@ void Scheduler::abandon() { state_->kv.abandon(); }
 
 void Scheduler::apply(const StepResult& result) {
   State& s = *state_;
+  for (const SeqId id : result.failed_moves) {
+    Sequence* q = s.find(id);
+    if (q != nullptr && q->state != SeqState::kFinished && (q->saved > 0 || q->state == SeqState::kRunning)) {
+      s.forget_saved(*q);
+    }
+  }
   for (const RowResult& row : result.rows) {
     Sequence* q = s.find(row.seq);
     if (q == nullptr || q->state != SeqState::kRunning) continue;  // it ended while the step ran
@@ -211,7 +255,8 @@ std::uint64_t Scheduler::state_hash() const {
     mix(queue->size());
     for (const Sequence* q : *queue) {
       mix(q->id.value), mix(static_cast<std::uint64_t>(q->state)), mix(q->computed), mix(q->processed);
-      mix(q->logits_given), mix(q->cached_tokens), mix(q->preemptions), mix(q->failures), mix(q->chain.size());
+      mix(q->saved), mix(q->logits_given), mix(q->cached_tokens), mix(q->preemptions), mix(q->failures);
+      mix(q->chain.size());
       for (TokenId t : q->known) mix(static_cast<std::uint64_t>(t.value));
     }
   }

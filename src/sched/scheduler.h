@@ -16,6 +16,7 @@
 //      for each running sequence still to come. Chunks shrink to the blocks there are. A waiting sequence needs a seat
 //      and room for all its known tokens, beside what running prompts still miss; where the policy allows it preempts
 //      those that rank behind it, and gives them back if it still cannot start. Then, nobody behind it starts either.
+//      Who was swapped out is loaded alongside the rows of this plan, and has its next row in the next one.
 // Full blocks are published as their row is planned; from there on nothing takes the row back.
 //
 // The scheduler's own deltas are the plan itself (rows, admitted, preempted): schedule() only reads sequences, commit()
@@ -56,10 +57,15 @@ struct SchedulerCounters {
   std::uint64_t computed_tokens = 0;  // through the model, recomputed ones included
   std::uint64_t prompt_tokens = 0;    // of those, prompt
   std::uint64_t sampled_tokens = 0;
-  std::uint64_t cached_tokens = 0;  // taken from the prefix cache instead
-  std::uint64_t admitted = 0;       // resumed ones included
-  std::uint64_t preempted = 0;
-  std::uint64_t lost_tokens = 0;  // computed, then given up by preemption
+  std::uint64_t queried_tokens = 0;  // looked up in the prefix cache, once per sequence
+  std::uint64_t cached_tokens = 0;   // not computed, but taken from the prefix cache
+  std::uint64_t forked_tokens = 0;   // alike, shared by the sequence they forked from
+  std::uint64_t admitted = 0;        // resumed ones included
+  std::uint64_t preempted = 0;       // swapped ones included
+  std::uint64_t swapped = 0;
+  std::uint64_t lost_tokens = 0;      // computed, then given up by preemption
+  std::uint64_t restored_tokens = 0;  // computed, kept in host memory, and loaded again
+  std::uint64_t failed_moves = 0;
   std::uint64_t finished = 0;
 };
 
@@ -71,6 +77,9 @@ class Scheduler {
 
   /// `id` is new; `prompt` is not empty. Nothing is kept of a refused one.
   [[nodiscard]] Refusal add(SeqId id, const SeqLimits& limits, std::span<const TokenId> prompt, Micros now);
+  /// The same with the prompt and salt of `parent`, which has not ended: its prompt blocks are shared where they can
+  /// be.
+  [[nodiscard]] Refusal fork(SeqId id, SeqId parent, const SeqLimits& limits, Micros now);
   void finish(SeqId id, Finish why);  // abort, stop string, error; unknown or ended ids are ignored
   void expire(Micros now);            // ends all whose deadline has passed
 

@@ -2,10 +2,13 @@
 //
 //   kWaiting -> kRunning -> kFinished          kRunning -> kWaiting (preempted: computed = 0)
 //   any      -> kFinished (stop, length, abort, deadline, error)
+// A forked sequence waits until the one it forks from has computed the prompt that they share, if that one runs at all.
 #pragma once
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/ids.h"
@@ -34,6 +37,7 @@ struct Rank {
 
 struct Sequence {
   SeqId id;
+  std::optional<SeqId> parent;  // forked from, with an equal prompt
   SeqState state = SeqState::kWaiting;
   Finish finish = Finish::kNone;
   SeqLimits limits;
@@ -45,15 +49,18 @@ struct Sequence {
   std::uint32_t prompt_tokens = 0;
   std::uint32_t computed = 0;       // by committed plans
   std::uint32_t processed = 0;      // confirmed by results; computed - processed = in flight
+  std::uint32_t saved = 0;          // while swapped out: what is computed of it, in host memory
   std::uint32_t logits_given = 0;   // prompt positions whose logits have been delivered (prompt_logits)
-  std::uint32_t cached_tokens = 0;  // of the prompt, found in the cache when it was first admitted
+  std::uint32_t cached_tokens = 0;  // of the prompt, not computed but found or shared when it was first admitted
   std::uint32_t preemptions = 0;
   std::uint32_t failures = 0;  // rows that came back failed
 
   [[nodiscard]] std::uint32_t length() const { return static_cast<std::uint32_t>(known.size()); }
   [[nodiscard]] std::uint32_t todo() const { return length() - computed; }
   [[nodiscard]] std::uint32_t outputs() const { return length() - prompt_tokens; }
-  [[nodiscard]] SeqTokens tokens() const { return {known, chain}; }
+  [[nodiscard]] SeqTokens tokens() const { return {known, chain, root}; }
 };
+
+using Sequences = std::unordered_map<std::uint64_t, Sequence>;  // by SeqId; nodes do not move
 
 }  // namespace octavo

@@ -6,7 +6,7 @@
 namespace octavo {
 namespace {
 
-constexpr std::uint64_t kPlanMagic = 0x6F6374706C616E31U;  // changes with the records
+constexpr std::uint64_t kPlanMagic = 0x6F6374706C616E32U;  // changes with the records
 
 template <class T>
 bool has_duplicates(std::vector<T>& values) {
@@ -54,15 +54,22 @@ const char* find_table_fault(const StepPlan& p, std::vector<BlockId>& written) {
   return has_duplicates(written) ? "one row writes a block" : nullptr;
 }
 
-const char* find_ops_fault(const StepPlan& p, const std::vector<BlockId>& row_writes) {
+const char* find_ops_fault(const StepPlan& p) {
   std::vector<BlockId> written = p.ops.zeros;
   for (const BlockCopy& c : p.ops.copies) written.push_back(c.to);
+  for (const BlockMove& m : p.ops.loads) written.push_back(m.block);
   if (has_duplicates(written)) return "one operation writes a block";
   if (!written.empty() && written.front() == kNullBlock) return "the null block is never written";
   for (const BlockCopy& c : p.ops.copies) {
     if (std::ranges::binary_search(written, c.from)) return "no operation writes a copy's source";
-    if (std::ranges::binary_search(row_writes, c.from)) return "no row writes a copy's source";
   }
+  for (const BlockMove& m : p.ops.loads) {
+    if (std::ranges::find(p.blocks, m.block) != p.blocks.end()) return "no row touches what is loaded";
+  }
+  std::vector<HostSlot> slots;
+  for (const BlockMove& m : p.ops.saves) slots.push_back(m.slot);
+  for (const BlockMove& m : p.ops.loads) slots.push_back(m.slot);
+  if (has_duplicates(slots)) return "a host slot is used once";
   return nullptr;
 }
 
@@ -73,7 +80,7 @@ const char* find_fault(const StepPlan& p) {
   if (const char* fault = find_row_fault(p)) return fault;
   std::vector<BlockId> written;
   if (const char* fault = find_table_fault(p, written)) return fault;
-  return find_ops_fault(p, written);
+  return find_ops_fault(p);
 }
 
 void serialize(const StepPlan& plan, std::vector<std::byte>& out) {

@@ -43,10 +43,10 @@ struct RowTable {
 /// It runs from here on, with computed tokens that this plan need not compute.
 struct Admission {
   SeqId seq;
-  std::uint32_t cached_tokens;    // found in the prefix cache, or shared by the sequence that it forked from
-  std::uint32_t restored_tokens;  // loaded from host memory; its first row comes with a later plan
+  std::uint32_t cached_tokens;    // found in the prefix cache
+  std::uint32_t forked_tokens;    // or shared by the sequence that it forked from
+  std::uint32_t restored_tokens;  // or loaded from host memory: its first row comes with a later plan
   std::uint32_t resumed;          // 1: it ran before
-  std::uint32_t reserved;         // 0
 };
 
 /// Its blocks are gone and it waits; it will recompute, or its KV is loaded again.
@@ -99,8 +99,8 @@ inline void clear(StepPlan& plan) {
 
 /// nullptr, or a sentence naming the first broken invariant (used by tests, replay and every foreign plan):
 ///   rows tile the tokens; one sequence has one row; one table per row and group, covering where the row writes; a
-///   block is written by one row, is not the null block, and is no copy's source; copies, zeros and loads never meet,
-///   and no row touches what is loaded.
+///   block is written by one row and is not the null block; copies, zeros and loads write a block once and never a
+///   copy's source; no row touches what is loaded; a host slot is saved to or loaded from, once.
 [[nodiscard]] const char* find_fault(const StepPlan& plan);
 
 /// Header, then counted arrays, in this machine's byte order.

@@ -15,7 +15,10 @@ void StepPlanner::make(std::span<Sequence* const> running, std::span<Sequence* c
   admitted_.clear();
   take_floor();
   spend(waiting);
-  for (const Sequence* v : running_.subspan(survivors_)) plan.preempted.push_back({v->id, v->computed, 0});
+  for (const Sequence* v : running_.subspan(survivors_)) {
+    const bool saved = kv_.swapped(v->id);
+    plan.preempted.push_back({v->id, saved ? 0 : v->computed, saved ? v->computed : 0});
+  }
 }
 
 void StepPlanner::take_floor() {
@@ -41,46 +44,80 @@ void StepPlanner::spend(std::span<Sequence* const> waiting) {
 }
 
 void StepPlanner::extend(const Sequence& q) {
-  const std::uint32_t wanted = chunk(q.todo(), survivors_ - cursor_);
-  const Pos end = kv_.reach(q.id, {q.computed + wanted});
-  OCTAVO_CHECK(kv_.grow(q.id, end) && end.value > q.computed, "the floor was taken");
+  Pos end{q.computed + chunk(q.todo(), survivors_ - cursor_)};
+  if (!kv_.grow(q.id, end)) {
+    end = kv_.reach(q.id, end);
+    if (!kv_.grow(q.id, end)) end = kv_.owned(q.id, end);
+  }
+  OCTAVO_CHECK(end.value > q.computed, "the floor was taken");
   append_row(q, q.computed, end.value - q.computed);
 }
 
 /// False: neither this one nor any behind it starts in this step.
 bool StepPlanner::start(const Sequence& q) {
   if (survivors_ < running_.size() && running_[survivors_]->rank < q.rank) return false;  // a victim comes first
-  PrefixHit hit;
-  if (!make_room(q, hit)) return false;
-  kv_.admit(q.id, q.tokens(), hit);
-  plan_->admitted.push_back({q.id, hit.num_tokens, 0, q.preemptions + q.failures > 0 ? 1U : 0U, 0});
+  const Sequence* parent = parent_of(q);
+  if (parent != nullptr && parent->processed < parent->prompt_tokens) return true;  // soon there is something to share
+  const KvMark mark = kv_.mark();
+  const std::size_t survivors = survivors_;
+  Admission admission{q.id, 0, 0, 0, q.preemptions + q.failures > 0 ? 1U : 0U};
+  if (!make_room(q, admission)) {
+    kv_.rewind(mark);
+    survivors_ = survivors;
+    return false;
+  }
+  const std::uint32_t computed = admission.cached_tokens + admission.forked_tokens;
+  // A static batch gives out its seats at once; who gets no token now gets some in the next steps. Nor does one that is
+  // being loaded.
+  const std::uint32_t count = admission.restored_tokens > 0 ? 0 : chunk(q.length() - computed, survivors_ - cursor_);
+  if (count > 0 && !kv_.grow(q.id, {computed + count})) {
+    kv_.rewind(mark);
+    survivors_ = survivors;
+    return false;
+  }
+  plan_->admitted.push_back(admission);
   admitted_.push_back(&q);
-  // A static batch gives out its seats at once; who gets no token now gets some in the next steps.
-  const std::uint32_t count = chunk(q.length() - hit.num_tokens, survivors_ - cursor_);
-  if (count == 0) return true;
-  OCTAVO_CHECK(kv_.grow(q.id, {hit.num_tokens + count}), "room was made");
-  append_row(q, hit.num_tokens, count);
+  if (count > 0) append_row(q, computed, count);
   return true;
 }
 
-/// A seat, a token and blocks for all that is known; `hit` is what of it is cached. What was preempted in vain is given
-/// back.
-bool StepPlanner::make_room(const Sequence& q, PrefixHit& hit) {
-  const KvMark mark = kv_.mark();
-  const std::size_t before = survivors_;
+/// A seat, a token and blocks for all that is known, if need be at the cost of those that rank behind it.
+bool StepPlanner::make_room(const Sequence& q, Admission& admission) {
   while (true) {
     if (has_seat()) {
       const bool has_token = budget_ > survivors_ - cursor_ || config_.batching == Batching::kStatic;
-      if (!has_token) break;  // nobody is preempted for a token: it waits for the next step
-      hit = q.limits.prompt_logits ? PrefixHit{} : kv_.lookup(q.tokens());
-      if (kv_.can_hold_now(q.length(), hit, spare_blocks())) return true;
+      if (!has_token) return false;  // nobody is preempted for a token: it waits for the next step
+      if (take_room(q, admission)) return true;
     }
-    if (survivors_ == cursor_ || !policy_.may_preempt(q, *running_[survivors_ - 1])) break;
+    if (survivors_ == cursor_ || !policy_.may_preempt(q, *running_[survivors_ - 1])) return false;
     preempt_last();
   }
-  kv_.rewind(mark);
-  survivors_ = before;
-  return false;
+}
+
+bool StepPlanner::take_room(const Sequence& q, Admission& admission) {
+  const std::uint32_t spare = spare_blocks();
+  if (kv_.swapped(q.id)) {
+    admission.restored_tokens = q.saved;
+    return kv_.swap_in(q.id, q.length(), spare);
+  }
+  if (const Sequence* parent = parent_of(q)) {
+    const Pos shared{std::min(parent->prompt_tokens, q.length() - 1)};
+    if (parent->state == SeqState::kRunning && kv_.can_fork(parent->id, shared)) {
+      admission.forked_tokens = shared.value;
+      return kv_.fork(parent->id, q.id, shared, q.length(), spare);
+    }
+  }
+  const PrefixHit hit = q.limits.prompt_logits ? PrefixHit{} : kv_.lookup(q.tokens());
+  admission.cached_tokens = hit.num_tokens;
+  return kv_.admit(q.id, q.tokens(), hit, spare);
+}
+
+/// Whom `q` may fork from. A batch that closes at its start has no time to wait for it, and where no KV is kept there
+/// is nothing to share.
+const Sequence* StepPlanner::parent_of(const Sequence& q) const {
+  if (!q.parent || config_.batching == Batching::kStatic || config_.discard_kv_after_sample) return nullptr;
+  const auto found = sequences_.find(q.parent->value);
+  return found == sequences_.end() || found->second.state == SeqState::kFinished ? nullptr : &found->second;
 }
 
 void StepPlanner::append_row(const Sequence& q, std::uint32_t begin, std::uint32_t count) {
@@ -103,14 +140,24 @@ void StepPlanner::append_row(const Sequence& q, std::uint32_t begin, std::uint32
   plan_->tokens.insert(plan_->tokens.end(), q.known.begin() + begin, q.known.begin() + end);
   for (std::uint32_t g = 0; g < plan_->num_groups; ++g) {
     const TableView t = kv_.table(q.id, {g});
-    plan_->tables.push_back(
-        {t.first_page, static_cast<std::uint32_t>(plan_->blocks.size()), static_cast<std::uint32_t>(t.blocks.size())});
-    plan_->blocks.insert(plan_->blocks.end(), t.blocks.begin(), t.blocks.end());
+    const std::uint32_t pages =
+        (end + plan_->block_tokens - 1) / plan_->block_tokens - t.first_page;  // of those it has
+    plan_->tables.push_back({t.first_page, static_cast<std::uint32_t>(plan_->blocks.size()), pages});
+    plan_->blocks.insert(plan_->blocks.end(), t.blocks.begin(), t.blocks.begin() + pages);
   }
   budget_ -= count;
 }
 
-void StepPlanner::preempt_last() { kv_.release(running_[--survivors_]->id); }
+void StepPlanner::preempt_last() {
+  const Sequence& victim = *running_[--survivors_];
+  if (!swaps(victim) || !kv_.swap_out(victim.id)) kv_.release(victim.id);
+}
+
+bool StepPlanner::swaps(const Sequence& victim) const {
+  if (config_.preemption != PreemptionMode::kAuto) return config_.preemption == PreemptionMode::kSwap;
+  const std::uint64_t there_and_back = 2 * config_.swap_ns_per_block * kv_.blocks_for(victim.computed);
+  return there_and_back < config_.recompute_ns_per_token * victim.computed;
+}
 
 /// What a newcomer must leave alone: blocks that others still need for what they know, and the watermark.
 std::uint32_t StepPlanner::spare_blocks() const {

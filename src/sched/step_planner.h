@@ -19,8 +19,8 @@ namespace octavo {
 
 class StepPlanner {
  public:
-  StepPlanner(const SchedulerConfig& config, const Policy& policy, KvManager& kv)
-      : config_(config), policy_(policy), kv_(kv) {}
+  StepPlanner(const SchedulerConfig& config, const Policy& policy, KvManager& kv, const Sequences& sequences)
+      : config_(config), policy_(policy), kv_(kv), sequences_(sequences) {}
 
   /// Both queues are sorted by rank. kv's plan is open with `plan.ops`; `plan` is cleared and has its header.
   void make(std::span<Sequence* const> running, std::span<Sequence* const> waiting, std::uint32_t budget,
@@ -31,10 +31,13 @@ class StepPlanner {
   void spend(std::span<Sequence* const> waiting);
   void extend(const Sequence& q);
   [[nodiscard]] bool start(const Sequence& q);
-  [[nodiscard]] bool make_room(const Sequence& q, PrefixHit& hit);
+  [[nodiscard]] bool make_room(const Sequence& q, Admission& admission);
+  [[nodiscard]] bool take_room(const Sequence& q, Admission& admission);
+  [[nodiscard]] const Sequence* parent_of(const Sequence& q) const;
   void append_row(const Sequence& q, std::uint32_t begin, std::uint32_t count);
 
   void preempt_last();
+  [[nodiscard]] bool swaps(const Sequence& victim) const;
   [[nodiscard]] bool has_seat() const { return survivors_ + admitted_.size() < config_.max_num_seqs; }
   [[nodiscard]] std::uint32_t spare_blocks() const;
   [[nodiscard]] std::uint32_t chunk(std::uint32_t todo, std::size_t reserved) const;
@@ -42,6 +45,7 @@ class StepPlanner {
   const SchedulerConfig& config_;
   const Policy& policy_;
   KvManager& kv_;
+  const Sequences& sequences_;
 
   // Of the walk.
   StepPlan* plan_ = nullptr;

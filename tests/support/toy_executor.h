@@ -34,10 +34,15 @@ inline std::vector<TokenId> toy_output(std::span<const TokenId> prompt, std::siz
 class ToyExecutor final : public Executor {
  public:
   ToyExecutor(const KvConfig& config, const Scheduler& scheduler)
-      : config_(config), scheduler_(scheduler), cells_(std::size_t{config.num_blocks} * config.block_tokens) {}
+      : config_(config),
+        scheduler_(scheduler),
+        cells_(std::size_t{config.num_blocks} * config.block_tokens),
+        host_(std::size_t{config.host_blocks + 1} * config.block_tokens) {}
 
   /// How a row ends; called once per row. Default: all go on.
   std::function<RowEnd(const StepRow&)> end_of = [](const StepRow&) { return RowEnd::kGoesOn; };
+  /// Whether a save or load goes wrong; called once per move. Default: never.
+  std::function<bool(const BlockMove&)> move_fails = [](const BlockMove&) { return false; };
   /// How often each position of a sequence has had its logits computed.
   std::map<SeqId, std::vector<std::uint32_t>> logits;
 
@@ -46,6 +51,11 @@ class ToyExecutor final : public Executor {
     ASSERT_EQ(fault, nullptr) << fault;
     result.clear(), result.step = plan.step;
     for (SeqId id : plan.finished) kv_of_.erase(id);
+    const auto slot = [&](HostSlot s) { return host_.data() + std::size_t{s.value} * config_.block_tokens; };
+    for (const BlockMove& m : plan.ops.saves) {
+      std::copy_n(block(m.block), config_.block_tokens, slot(m.slot));
+      if (move_fails(m)) std::fill_n(slot(m.slot), config_.block_tokens, 0xBAD), result.failed_moves.push_back(m.seq);
+    }
     for (const BlockCopy& c : plan.ops.copies) std::copy_n(block(c.from), config_.block_tokens, block(c.to));
     for (BlockId b : plan.ops.zeros) std::fill_n(block(b), config_.block_tokens, 0);
 
@@ -72,6 +82,10 @@ class ToyExecutor final : public Executor {
       std::vector<std::uint32_t>& seen = logits[row.seq];
       seen.resize(std::max<std::size_t>(seen.size(), row.end().value));
       for (std::uint32_t i = 0; i < row.num_logits; ++i) ++seen[row.end().value - 1 - i];
+    }
+    for (const BlockMove& m : plan.ops.loads) {  // as late as can be
+      std::copy_n(slot(m.slot), config_.block_tokens, block(m.block));
+      if (move_fails(m)) std::fill_n(block(m.block), config_.block_tokens, 0xBAD), result.failed_moves.push_back(m.seq);
     }
   }
 
@@ -115,6 +129,7 @@ class ToyExecutor final : public Executor {
   KvConfig config_;
   const Scheduler& scheduler_;
   std::vector<std::uint64_t> cells_;                   // [blocks, block_tokens]; groups differ in blocks only
+  std::vector<std::uint64_t> host_;                    // [slots, block_tokens]
   std::map<SeqId, std::vector<std::uint64_t>> kv_of_;  // what each sequence should have stored, by position
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 #include "kv/block_hash.h"
 
@@ -40,8 +41,7 @@ int fill(KvManager& kv, std::uint64_t seq, const std::vector<TokenId>& ids, std:
   kv.begin(ops);
   const PrefixHit hit = kv.lookup({ids, chain});
   const Pos end{static_cast<std::uint32_t>(ids.size())};
-  kv.admit({seq}, {ids, chain}, hit);
-  if (!kv.grow({seq}, end)) {
+  if (!kv.admit({seq}, {ids, chain}, hit, 0) || !kv.grow({seq}, end)) {
     kv.abandon();
     return -1;
   }
@@ -88,7 +88,7 @@ TEST(Manager, WindowPagesGoFreeOnceProcessed) {
   KvManager kv(config_of(40, false, {{}, {32}}));
   BlockOps ops;
   kv.begin(ops);
-  kv.admit({0}, {}, {});
+  ASSERT_TRUE(kv.admit({0}, {}, {}, 0));
   ASSERT_TRUE(kv.grow({0}, {100}));
   kv.settle({0}, {}, {100});
   kv.commit();
@@ -124,14 +124,14 @@ TEST(Manager, TwoSequencesOfOnePlanShare) {
   const std::vector<BlockHash> chain = chain_of(ids);
   BlockOps ops;
   kv.begin(ops);
-  kv.admit({0}, {ids, chain}, kv.lookup({ids, chain}));
+  ASSERT_TRUE(kv.admit({0}, {ids, chain}, kv.lookup({ids, chain}), 0));
   ASSERT_TRUE(kv.grow({0}, {40}));
   EXPECT_EQ(kv.lookup({ids, chain}).num_tokens, 0U) << "grown is not yet settled";
   kv.settle({0}, {ids, chain}, {40});
   const PrefixHit hit = kv.lookup({ids, chain});
   EXPECT_EQ(hit.num_tokens, 32U);
   EXPECT_EQ(hit.blocks_in_use, 2U);
-  kv.admit({1}, {ids, chain}, hit);
+  ASSERT_TRUE(kv.admit({1}, {ids, chain}, hit, 0));
   ASSERT_TRUE(kv.grow({1}, {40}));
   kv.settle({1}, {ids, chain}, {40});
   EXPECT_THAT(ops.zeros, ElementsAre(BlockId{1}, BlockId{2}, BlockId{3}, BlockId{4}));
@@ -171,15 +171,19 @@ TEST(Manager, LongestIsWhatThePoolHolds) {
 
 /// Random planning calls, taken back at random heights: everything that decides what comes next is as it was.
 TEST(Manager, RewindAndAbandonLeaveNoTrace) {
-  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+  for (std::uint32_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 rng(seed);
     const auto pick = [&](std::uint32_t n) { return static_cast<std::uint32_t>(rng() % n); };
     KvConfig c = config_of(12 + pick(30), pick(3) > 0,
                            pick(2) > 0 ? std::vector<GroupSpec>{{}} : std::vector<GroupSpec>{{}, {20}});
+    c.memory = pick(2) > 0 ? KvMemory::kPaged : pick(2) > 0 ? KvMemory::kDynamic : KvMemory::kStatic;
+    c.prefix_caching &= c.memory == KvMemory::kPaged;
+    c.chunk_tokens = 32, c.max_model_len = 200;
+    c.host_blocks = pick(20);
     KvManager kv(c);
     std::vector<std::vector<TokenId>> known(8);
-    std::vector<std::uint32_t> end(8, 0);
+    std::vector<std::uint32_t> end(8, 0), kept(8, 0);
     BlockOps ops;
     for (int plan = 0; plan < 12; ++plan) {
       ops = {};
@@ -188,11 +192,22 @@ TEST(Manager, RewindAndAbandonLeaveNoTrace) {
       kv.begin(ops);
       KvMark mark = kv.mark();
       std::uint64_t at_mark = at_begin;
+      std::set<std::uint32_t> loaded;  // never shrinks within a plan: then some calls are not made, no more
       auto end_at_mark = end;
       for (int call = 0; call < 20; ++call) {
         const std::uint32_t s = pick(8);
         if (pick(6) == 0) {
           kv.release({s}), end[s] = 0;
+        } else if (pick(5) == 0 && end[s] > 0) {
+          if (kv.swap_out({s})) kept[s] = end[s], end[s] = 0;
+        } else if (kv.swapped({s})) {
+          if (kv.swap_in({s}, 1, 0)) loaded.insert(s), end[s] = kept[s];
+        } else if (loaded.contains(s)) {
+          continue;  // no row in the plan that loads it
+        } else if (const std::uint32_t from = pick(8); pick(4) == 0 && from != s && end[s] == 0 && !kv.holds({s}) &&
+                                                       end[from] > 1 && kv.can_fork({from}, {end[from] - 1})) {
+          known[s] = known[from];
+          if (kv.fork({from}, {s}, {end[from] - 1}, end[from], 0)) end[s] = end[from] - 1;
         } else if (pick(6) == 0) {
           kv.rewind(mark), end = end_at_mark;
           ASSERT_EQ(kv.state_hash(), at_mark);
@@ -204,7 +219,8 @@ TEST(Manager, RewindAndAbandonLeaveNoTrace) {
             const auto chain = chain_of(known[s]);
             const auto shown = std::span(known[s]).first(1 + pick(120));
             const PrefixHit hit = kv.lookup({shown, chain});
-            kv.admit({s}, {shown, chain}, hit), end[s] = hit.num_tokens;
+            if (!kv.admit({s}, {shown, chain}, hit, pick(3))) continue;
+            end[s] = hit.num_tokens;
           }
           const Pos to{std::min(200U, end[s] + 1 + pick(50))};
           if (kv.grow({s}, to)) {

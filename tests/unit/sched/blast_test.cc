@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -18,6 +19,7 @@ using test::ToyExecutor;
 
 struct Expected {
   std::vector<TokenId> prompt;
+  std::optional<SeqId> parent;
   SeqLimits limits;
   bool aborted = false;
 };
@@ -30,9 +32,13 @@ class Blast {
     for (std::size_t g = 0; g < kv_config_.groups.size(); ++g) {
       kv_config_.groups[g].window_tokens = g == 0 && chance(3, 4) ? 0 : pick(2) * (1 + pick(40));
     }
-    kv_config_.prefix_caching = chance(1, 2);
+    kv_config_.memory = chance(3, 5) ? KvMemory::kPaged : chance(1, 2) ? KvMemory::kDynamic : KvMemory::kStatic;
+    kv_config_.prefix_caching = kv_config_.memory == KvMemory::kPaged && chance(3, 5);
+    kv_config_.chunk_tokens = 1 + pick(40);
+    kv_config_.host_blocks = chance(1, 2) ? pick(60) : 0;
+    kv_config_.events = true;
     kv_config_.max_seqs = 1 + pick(12);
-    kv_config_.max_model_len = 200;
+    kv_config_.max_model_len = kv_config_.memory == KvMemory::kStatic ? 40 + pick(60) : 200;
     config_.max_num_seqs = kv_config_.max_seqs;
     config_.max_num_batched_tokens = config_.max_num_seqs + pick(chance(1, 2) ? 100 : 8);
     config_.long_prefill_token_threshold = chance(1, 3) ? 1 + pick(30) : 0;
@@ -46,12 +52,14 @@ class Blast {
     config_.batching = chance(1, 4) ? Batching::kStatic : Batching::kContinuous;
     config_.discard_kv_after_sample = chance(1, 6);
     config_.model_fingerprint = "toy";
-    fails_ = chance(1, 5);
-    if (chance(1, 2)) {
-      policy_ = std::make_unique<Fcfs>();
-    } else {
-      policy_ = std::make_unique<Priority>(Micros{pick(3) * 50});
-    }
+    const PreemptionMode modes[] = {PreemptionMode::kAuto, PreemptionMode::kRecompute, PreemptionMode::kSwap};
+    config_.preemption = modes[pick(3)];
+    config_.recompute_ns_per_token = 10, config_.swap_ns_per_block = pick(100);
+    fails_ = chance(1, 5), moves_fail_ = chance(1, 2), refuses_ = chance(1, 4);
+    const std::uint32_t policy = pick(5);
+    if (policy < 2) policy_ = std::make_unique<Fcfs>();
+    if (policy == 2) policy_ = std::make_unique<ShortestRemaining>(Micros{pick(3)});
+    if (policy > 2) policy_ = std::make_unique<Priority>(Micros{pick(3) * 50});
     kv_ = std::make_unique<KvManager>(kv_config_);
     scheduler_ = std::make_unique<Scheduler>(config_, *policy_, *kv_);
     executor_ = std::make_unique<ToyExecutor>(kv_config_, *scheduler_);
@@ -59,7 +67,10 @@ class Blast {
       if (fails_ && chance(1, 40)) return RowEnd::kFailed;
       return chance(1, 60) ? RowEnd::kStopped : RowEnd::kGoesOn;
     };
+    executor_->move_fails = [this](const BlockMove&) { return moves_fail_ && chance(1, 8); };
   }
+
+  std::uint64_t moved_runs = 0, copies = 0;
 
   /// Random arrivals for a while, then a drain. Returns steps made.
   std::uint32_t run(SchedulerCounters& total) {
@@ -79,7 +90,9 @@ class Blast {
     EXPECT_EQ(kv_->counters().blocks_cached, 0U);
     const SchedulerCounters& c = scheduler_->counters();
     total.preempted += c.preempted, total.cached_tokens += c.cached_tokens, total.finished += c.finished;
-    total.computed_tokens += c.computed_tokens;
+    total.computed_tokens += c.computed_tokens, total.swapped += c.swapped, total.forked_tokens += c.forked_tokens;
+    total.restored_tokens += c.restored_tokens, total.failed_moves += c.failed_moves;
+    moved_runs += kv_->counters().moved_runs, copies += kv_->counters().copies;
     return steps;
   }
 
@@ -103,11 +116,19 @@ class Blast {
     const Refusal refusal = scheduler_->add(id, e.limits, e.prompt, now_);
     if (refusal.why == Refusal::Why::kNone) {
       expected_[id] = e;
+      for (std::uint32_t n = chance(1, 4) ? 1 + pick(3) : 0; n > 0; --n) fork(id, e);
     } else {
       EXPECT_GT(refusal.asked, refusal.limit);
       EXPECT_EQ(scheduler_->num_waiting(), waiting);
       EXPECT_EQ(scheduler_->find(id), nullptr);
     }
+  }
+
+  void fork(SeqId parent, Expected e) {
+    e.parent = parent, e.limits.prompt_logits = false;
+    forked_from_.insert(parent);
+    const SeqId id{next_++};
+    if (scheduler_->fork(id, parent, e.limits, now_).why == Refusal::Why::kNone) expected_[id] = e;
   }
 
   void abort_one() {
@@ -119,24 +140,28 @@ class Blast {
 
   void step() {
     const std::uint64_t before = scheduler_->state_hash();
-    const bool any = scheduler_->schedule(plan_);
+    budget_ = chance(1, 3) ? pick(60) : config_.max_num_batched_tokens;
+    const bool refused = refuses_ && chance(1, 10);
+    if (refused) kv_->refuse_after(1 + pick(8));
+    const bool any = scheduler_->schedule(plan_, budget_);
+    kv_->refuse_after(0);
     if (!any) {
       EXPECT_EQ(scheduler_->state_hash(), before);
-      EXPECT_FALSE(scheduler_->has_work()) << "work waits and nothing is done";
+      EXPECT_TRUE(refused || !scheduler_->has_work()) << "work waits and nothing is done";
       return;
     }
-    if (chance(1, 3)) {  // dropped without a trace, then made again, equal
+    if (!refused && chance(1, 3)) {  // dropped without a trace, then made again, equal
       std::vector<std::byte> once, twice;
       serialize(plan_, once);
       scheduler_->abandon();
       EXPECT_EQ(scheduler_->state_hash(), before);
-      ASSERT_TRUE(scheduler_->schedule(plan_));
+      ASSERT_TRUE(scheduler_->schedule(plan_, budget_));
       serialize(plan_, twice);
       EXPECT_EQ(once, twice);
       StepPlan copy;
       EXPECT_TRUE(deserialize(once, copy).ok());
     }
-    check_plan();
+    check_plan(refused);
     for (SeqId id : plan_.finished) check_ended(id);
     scheduler_->commit(plan_);
     check_ownership();
@@ -146,10 +171,12 @@ class Blast {
     std::ranges::shuffle(result_.rows, rng_);
     scheduler_->apply(result_);
     check_ownership();
+    check_events();
   }
 
-  void check_plan() {
+  void check_plan(bool refused) {
     EXPECT_LE(plan_.tokens.size(), config_.max_num_batched_tokens);
+    EXPECT_LE(plan_.tokens.size(), std::max(budget_, std::max(1U, scheduler_->num_running())));
     EXPECT_LE(plan_.rows.size(), config_.max_num_seqs);
     std::set<SeqId> served, preempted;
     for (const StepRow& r : plan_.rows) {
@@ -158,13 +185,28 @@ class Blast {
       EXPECT_TRUE(threshold == 0 || r.num_tokens <= threshold);
     }
     for (const Preemption& p : plan_.preempted) EXPECT_TRUE(preempted.insert(p.seq).second);
+    std::set<SeqId> admitted;
     for (const Admission& a : plan_.admitted) {
       const Sequence* q = scheduler_->find(a.seq);
       EXPECT_EQ(q->state, SeqState::kWaiting);
       EXPECT_FALSE(preempted.contains(a.seq));
-      EXPECT_LT(a.cached_tokens, q->length());
+      EXPECT_LT(a.cached_tokens + a.forked_tokens, q->length());
+      EXPECT_EQ(a.restored_tokens, q->saved);
       EXPECT_TRUE(!q->limits.prompt_logits || a.cached_tokens == 0);
+      EXPECT_TRUE(a.restored_tokens == 0 || !served.contains(a.seq));
+      admitted.insert(a.seq);
     }
+    // Nobody is overtaken: who ranks before a newcomer starts too, or runs, or waits for the one it forks from. So a
+    // wait is bounded by what the ranks say (sched/policy.h), and by the running ones' lengths.
+    for (const auto& [id, e] : expected_) {
+      const Sequence* q = scheduler_->find(id);
+      if (q->state != SeqState::kWaiting || admitted.contains(id)) continue;
+      const Sequence* parent = e.parent ? scheduler_->find(*e.parent) : nullptr;
+      if (parent != nullptr && parent->state != SeqState::kFinished && parent->processed < parent->prompt_tokens)
+        continue;
+      for (const SeqId other : admitted) EXPECT_TRUE(scheduler_->find(other)->rank < q->rank) << "overtaken";
+    }
+    if (refused) return;
     const bool closed = config_.batching == Batching::kStatic && scheduler_->num_running() > 0;
     EXPECT_TRUE(!closed || plan_.admitted.empty());
     std::uint32_t running = 0;
@@ -209,8 +251,12 @@ class Blast {
         }
         for (BlockId b : t.blocks) {
           EXPECT_NE(b, kNullBlock);
-          EXPECT_TRUE(++owners[b] == 1 || kv_config_.prefix_caching) << "without a cache nothing is shared";
+          EXPECT_TRUE(++owners[b] == 1 || kv_config_.prefix_caching || e.parent || forked_from_.contains(id))
+              << "without a cache and forks nothing is shared";
         }
+        const bool run = kv_config_.memory != KvMemory::kPaged;
+        for (std::size_t i = 1; run && i < t.blocks.size(); ++i)
+          EXPECT_EQ(t.blocks[i].value, t.blocks[i - 1].value + 1);
       }
     }
     for (std::uint32_t b = 1; b < kv_config_.num_blocks; ++b) {
@@ -221,6 +267,27 @@ class Blast {
     for (BlockId b : free) EXPECT_FALSE(owners.contains(b));
     EXPECT_EQ(free.size() + owners.size(), kv_->counters().blocks_total);
     EXPECT_EQ(free.size(), kv_->counters().blocks_free);
+    const KvUsage u = kv_->usage();
+    EXPECT_EQ(u.reserved, owners.size() * kv_config_.block_tokens);
+    EXPECT_LE(u.used, u.reserved);
+    EXPECT_LE(u.external, free.size() * kv_config_.block_tokens);
+  }
+
+  /// Names rebuilt from events alone are those that the manager counts.
+  void check_events() {
+    kv_->take_events(events_);
+    for (const KvEvent& e : events_.events) {
+      EXPECT_EQ(e.number, ++last_event_);
+      if (e.kind == KvEvent::Kind::kCleared) names_.clear();
+      for (const BlockHash& hash : events_.hashes_of(e)) {
+        const bool is_change = e.kind == KvEvent::Kind::kStored ? names_.insert({e.group, hash}).second
+                                                                : names_.erase({e.group, hash}) == 1;
+        EXPECT_TRUE(is_change);
+      }
+    }
+    EXPECT_GE(names_.size(), kv_->counters().blocks_cached);
+    EXPECT_LE(names_.size(),
+              kv_->counters().blocks_cached + kv_->counters().blocks_total - kv_->counters().blocks_free);
   }
 
   void check_ended(SeqId id) {
@@ -247,7 +314,12 @@ class Blast {
   std::mt19937 rng_;
   KvConfig kv_config_;
   SchedulerConfig config_;
-  bool fails_ = false;
+  bool fails_ = false, moves_fail_ = false, refuses_ = false;
+  std::uint32_t budget_ = 0;
+  std::set<SeqId> forked_from_;
+  KvEvents events_;
+  std::uint64_t last_event_ = 0;
+  std::set<std::pair<GroupId, BlockHash>> names_;
   std::unique_ptr<Policy> policy_;
   std::unique_ptr<KvManager> kv_;
   std::unique_ptr<Scheduler> scheduler_;
@@ -265,16 +337,24 @@ TEST(Blast, EveryStepKeepsEveryPromise) {
   const std::uint64_t wanted = steps_wanted != nullptr ? std::stoull(steps_wanted) : 24'000;
   std::uint64_t steps = 0;
   SchedulerCounters total;
+  std::uint64_t moved_runs = 0, copies = 0;
   for (std::uint32_t seed = 1; steps < wanted; ++seed) {
     if (only_seed != nullptr) seed = static_cast<std::uint32_t>(std::stoul(only_seed)), steps = wanted;
     Blast blast(seed);
     steps += blast.run(total);
+    moved_runs += blast.moved_runs, copies += blast.copies;
     ASSERT_FALSE(HasFailure()) << "replay with OCTAVO_BLAST_SEED=" << seed;
   }
   if (only_seed == nullptr) {  // the test tested something
     EXPECT_GT(total.preempted, 200U);
     EXPECT_GT(total.cached_tokens, 1000U);
     EXPECT_GT(total.finished, 1000U);
+    EXPECT_GT(total.swapped, 50U);
+    EXPECT_GT(total.restored_tokens, 200U);
+    EXPECT_GT(total.failed_moves, 5U);
+    EXPECT_GT(total.forked_tokens, 500U);
+    EXPECT_GT(moved_runs, 20U);
+    EXPECT_GT(copies, 100U);
   }
   std::printf("%llu steps, %llu tokens, %llu preemptions, %llu cached tokens, %llu sequences\n",
               static_cast<unsigned long long>(steps), static_cast<unsigned long long>(total.computed_tokens),

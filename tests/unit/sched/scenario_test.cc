@@ -70,6 +70,11 @@ class Scenario {
       return;
     }
     if (verb == "add") return add(c);
+    if (verb == "fork") return fork(c);
+    if (verb == "fail_moves") {
+      fail_moves_ = c.words.at(1) == "on";
+      return;
+    }
     if (verb == "abort") return scheduler_->finish(id(c.words.at(1)), Finish::kAbort);
     if (verb == "step") {
       for (int n = c.words.size() > 1 ? std::stoi(c.words[1]) : 1; n > 0; --n) step(c);
@@ -112,6 +117,13 @@ class Scenario {
     config_.block_tokens = c.count("block", 16);
     config_.max_model_len = c.count("len", 4096);
     config_.prefix_caching = c.text("caching", "off") == "on";
+    const std::string memory = c.text("memory", "paged");
+    config_.memory = memory == "static"    ? KvMemory::kStatic
+                     : memory == "dynamic" ? KvMemory::kDynamic
+                                           : KvMemory::kPaged;
+    config_.chunk_tokens = c.count("chunk", 256);
+    config_.host_blocks = c.count("host", 0);
+    config_.events = true;
     for (const std::string& group : split(c.text("groups", "full"), ',')) {
       config_.groups.push_back({group == "full" ? 0U : static_cast<std::uint32_t>(std::stoul(group))});
     }
@@ -129,14 +141,15 @@ class Scenario {
     s.batching = c.text("batching", "continuous") == "static" ? Batching::kStatic : Batching::kContinuous;
     s.discard_kv_after_sample = c.text("discard", "off") == "on";
     config_.max_step_tokens = s.max_num_batched_tokens;
-    if (c.text("policy", "fcfs") == "fcfs") {
-      policy_ = std::make_unique<Fcfs>();
-    } else {
-      policy_ = std::make_unique<Priority>(Micros{c.number("aging", 0)});
-    }
+    if (c.text("preemption", "recompute") == "swap") s.preemption = PreemptionMode::kSwap;
+    const std::string policy = c.text("policy", "fcfs");
+    if (policy == "fcfs") policy_ = std::make_unique<Fcfs>();
+    if (policy == "priority") policy_ = std::make_unique<Priority>(Micros{c.number("aging", 0)});
+    if (policy == "shortest") policy_ = std::make_unique<ShortestRemaining>(Micros{c.number("per_token", 1)});
     kv_ = std::make_unique<KvManager>(config_);
     scheduler_ = std::make_unique<Scheduler>(s, *policy_, *kv_);
     executor_ = std::make_unique<test::ToyExecutor>(config_, *scheduler_);
+    executor_->move_fails = [this](const BlockMove&) { return fail_moves_; };
   }
 
   void admit(const Command& c) {
@@ -144,17 +157,18 @@ class Scenario {
     const std::vector<TokenId> ids = tokens(c.words.at(2));
     const Pos end{static_cast<std::uint32_t>(ids.size())};
     std::vector<BlockHash> chain;
-    BlockHash parent = root_hash("toy", c.text("salt", ""));
+    const BlockHash root = root_hash("toy", c.text("salt", ""));
+    BlockHash parent = root;
     for (std::size_t i = 0; i + config_.block_tokens <= ids.size(); i += config_.block_tokens) {
       chain.push_back(parent = child_hash(parent, std::span(ids).subspan(i, config_.block_tokens)));
     }
     BlockOps ops;
     kv_->begin(ops);
     const PrefixHit hit = kv_->lookup({ids, chain});
-    kv_->admit(seq, {ids, chain}, hit);
-    hit_ = kv_->grow(seq, end) ? static_cast<int>(hit.num_tokens) : -1;
+    const bool fits = kv_->admit(seq, {ids, chain}, hit, 0) && kv_->grow(seq, end);
+    hit_ = fits ? static_cast<int>(hit.num_tokens) : -1;
     if (hit_ < 0) return kv_->abandon();
-    kv_->settle(seq, {ids, chain}, end);
+    kv_->settle(seq, {ids, chain, root}, end);
     kv_->commit();
     kv_->processed(seq, end);
   }
@@ -167,6 +181,13 @@ class Scenario {
     limits.prompt_logits = c.text("prompt_logits", "off") == "on";
     if (c.options.contains("deadline")) limits.deadline = Micros{c.number("deadline", 0)};
     refusal_ = scheduler_->add(id(c.words.at(1)), limits, tokens(c.words.at(2)), now_);
+  }
+
+  void fork(const Command& c) {
+    now_ = Micros{c.number("at", now_.count())};
+    SeqLimits limits = scheduler_->find(id(c.words.at(2)))->limits;
+    limits.max_new_tokens = c.count("max", limits.max_new_tokens);
+    refusal_ = scheduler_->fork(id(c.words.at(1)), id(c.words.at(2)), limits, now_);
   }
 
   void step(const Command& c) {
@@ -225,6 +246,28 @@ class Scenario {
       is = join(plan_.admitted, [&](const Admission& a) { return names_[a.seq]; });
     } else if (what == "preempted") {
       is = join(plan_.preempted, [&](const Preemption& p) { return names_[p.seq]; });
+    } else if (what == "swapped") {
+      is = join(plan_.preempted, [&](const Preemption& p) { return p.saved_tokens > 0 ? names_[p.seq] : "-"; });
+    } else if (what == "restored" || what == "shared") {
+      is = join(plan_.admitted, [&](const Admission& a) {
+        return names_[a.seq] + ":" + std::to_string(what == "shared" ? a.forked_tokens : a.restored_tokens);
+      });
+    } else if (what == "copies") {
+      is = join(plan_.ops.copies,
+                [](const BlockCopy& p) { return std::to_string(p.from.value) + ">" + std::to_string(p.to.value); });
+    } else if (what == "usage") {
+      const KvUsage u = kv_->usage();
+      is = std::to_string(u.reserved) + " " + std::to_string(u.used) + " " + std::to_string(u.external);
+    } else if (what == "host_free") {
+      is = std::to_string(kv_->counters().host_free);
+    } else if (what == "events") {
+      KvEvents log;
+      kv_->take_events(log);
+      is = join(log.events, [](const KvEvent& e) {
+        const char* const names[] = {"stored", "removed", "cleared"};
+        return std::to_string(e.number) + ":" + names[static_cast<int>(e.kind)] +
+               (e.num_blocks > 0 ? ":" + std::to_string(e.num_blocks) : "");
+      });
     } else if (what == "finished") {
       is = join(plan_.finished, [&](SeqId seq) { return names_[seq]; });
     } else if (what == "running") {
@@ -254,6 +297,7 @@ class Scenario {
   Micros now_{};
   Refusal refusal_;
   int hit_ = 0;
+  bool fail_moves_ = false;
   StepPlan plan_;
   StepResult result_;
 };

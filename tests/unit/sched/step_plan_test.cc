@@ -65,7 +65,19 @@ TEST(StepPlan, EveryBrokenInvariantIsNamed) {
       {"one operation writes a block", [](StepPlan& p) { p.ops.zeros.push_back({5}); }},
       {"the null block is never written", [](StepPlan& p) { p.ops.zeros.push_back(kNullBlock); }},
       {"no operation writes a copy's source", [](StepPlan& p) { p.ops.zeros.push_back({9}); }},
-      {"no row writes a copy's source", [](StepPlan& p) { p.ops.copies[0].from = {2}; }},
+      {"one operation writes a block",
+       [](StepPlan& p) {
+         p.ops.loads = {{{9}, {6}, {1}}};
+       }},
+      {"no row touches what is loaded",
+       [](StepPlan& p) {
+         p.ops.loads = {{{9}, {1}, {1}}};
+       }},
+      {"a host slot is used once",
+       [](StepPlan& p) {
+         p.ops.saves = {{{8}, {1}, {1}}};
+         p.ops.loads = {{{9}, {20}, {1}}};
+       }},
   };
   for (const auto& [sentence, breaks] : faults) {
     StepPlan p = small_plan();
