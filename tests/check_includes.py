@@ -33,7 +33,7 @@ MAY_INCLUDE = {
 SEES_ENGINE_API = {"engine", "probe", "server", "cli"}
 
 # Bytes of the cache (kv/kv_store*) are apart from its bookkeeping: the scheduler and the simulator never see them.
-STORE = re.compile(r"kv/(kv_store|codec|tier)\w*\.(h|cc)$")
+STORE = re.compile(r"kv/(kv_store|kv_host_store|codec|tier)\w*\.(h|cc)$")
 STORE_MAY_INCLUDE = {"tensor", "base"}
 NEVER_STORE = {"sched", "capacity"}
 

@@ -36,6 +36,9 @@ struct EngineReport {
   std::uint64_t packed_weights_bytes = 0, activation_bytes = 0, kv_bytes = 0;
   std::uint64_t kv_bytes_per_token = 0;  // what the pool charges, padding included
   std::uint32_t block_tokens = 0, num_blocks = 0, num_groups = 0;
+  KvMemory kv_memory = KvMemory::kPaged;
+  bool prefix_caching = false;
+  std::uint64_t swap_bytes = 0;  // host memory that preempted KV may take
   std::uint64_t tokens_that_fit = 0;
   std::uint32_t max_model_len = 0;   // longest request: prompt + output
   std::string max_model_len_reason;  // why it is lower than the model's context; empty if it is not

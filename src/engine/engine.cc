@@ -235,7 +235,8 @@ class LocalEngine final : public Engine {
       limits.prompt_logits = params.prompt_logprobs.has_value() && choice == 0;
       r_->sampling->add(seq, mail.request, seed, choice);
       owners_[seq.value] = {&active, choice};
-      const Refusal refusal = r_->scheduler->add(seq, limits, mail.request->prompt, mail.arrival);
+      const Refusal refusal = choice == 0 ? r_->scheduler->add(seq, limits, mail.request->prompt, mail.arrival)
+                                          : r_->scheduler->fork(seq, active.first_seq, limits, mail.arrival);
       if (refusal.why == Refusal::Why::kNone) continue;
       refuse(active, seq, refusal);
       return;

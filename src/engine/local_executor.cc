@@ -2,13 +2,19 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/float_mode.h"
 
 namespace octavo {
 
-LocalExecutor::LocalExecutor(Model& model, KvStore& store, SamplingTable& sampling, ThreadPool& pool,
+LocalExecutor::LocalExecutor(Model& model, KvStore& store, KvHostStore* host, SamplingTable& sampling, ThreadPool& pool,
                              const ForwardLimits& limits, std::uint32_t max_rows)
-    : model_(model), store_(store), sampling_(sampling), pool_(pool), max_logit_rows_(limits.max_logit_rows) {
+    : model_(model),
+      store_(store),
+      host_(host),
+      sampling_(sampling),
+      pool_(pool),
+      max_logit_rows_(limits.max_logit_rows) {
   positions_.reserve(limits.max_tokens);
   kv_rows_.reserve(std::size_t{max_rows} * store.groups().groups.size());
   logit_tokens_.reserve(limits.max_tokens);
@@ -19,9 +25,16 @@ void LocalExecutor::run(const StepPlan& plan, StepResult& result) {
   const FloatMode mode;
   result.clear();
   result.step = plan.step;
+  OCTAVO_CHECK(host_ != nullptr || (plan.ops.saves.empty() && plan.ops.loads.empty()), "moves have a host pool");
+  if (!plan.ops.saves.empty()) host_->save(plan.ops.saves, pool_);
   store_.copy(plan.ops.copies);
   store_.zero(plan.ops.zeros);
-  if (plan.rows.empty()) return;
+  if (!plan.ops.loads.empty()) host_->start_loads(plan.ops.loads);
+  if (!plan.rows.empty()) run_rows(plan, result);
+  if (!plan.ops.loads.empty()) host_->finish_loads(result.failed_moves);
+}
+
+void LocalExecutor::run_rows(const StepPlan& plan, StepResult& result) {
   list_batch(plan);
   model_.forward({plan.tokens, positions_, kv_rows_, static_cast<std::uint32_t>(plan.rows.size())});
   list_logits(plan);

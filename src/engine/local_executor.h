@@ -9,6 +9,7 @@
 
 #include "engine/executor.h"
 #include "engine/sampling_table.h"
+#include "kv/kv_host_store.h"
 #include "kv/kv_store.h"
 #include "model/forward.h"
 
@@ -16,8 +17,9 @@ namespace octavo {
 
 class LocalExecutor final : public Executor {
  public:
-  LocalExecutor(Model& model, KvStore& store, SamplingTable& sampling, ThreadPool& pool, const ForwardLimits& limits,
-                std::uint32_t max_rows);
+  /// `host` may be nullptr: then no plan moves blocks there.
+  LocalExecutor(Model& model, KvStore& store, KvHostStore* host, SamplingTable& sampling, ThreadPool& pool,
+                const ForwardLimits& limits, std::uint32_t max_rows);
   void run(const StepPlan& plan, StepResult& result) override;
 
   /// Sees every row of raw logits before it is used, in the engine's thread: what hashes and comparisons are made of.
@@ -32,12 +34,14 @@ class LocalExecutor final : public Executor {
     bool samples;       // draws the next token; else it scores the prompt
   };
 
+  void run_rows(const StepPlan& plan, StepResult& result);
   void list_batch(const StepPlan& plan);
   void list_logits(const StepPlan& plan);
   void serve_logits(const StepPlan& plan, StepResult& result);
 
   Model& model_;
   KvStore& store_;
+  KvHostStore* host_;
   SamplingTable& sampling_;
   ThreadPool& pool_;
   std::uint32_t max_logit_rows_;

@@ -9,14 +9,20 @@ namespace {
 
 double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
+/// What a sequence of `tokens` holds at most. Runs keep what is behind a window.
+std::uint64_t blocks_of(const EngineConfig& config, const KvGroups& groups, std::uint32_t tokens) {
+  if (config.kv_memory == KvMemory::kPaged) return blocks_held(groups, tokens, budget_cap(config));
+  return std::uint64_t{(tokens + groups.block_tokens - 1) / groups.block_tokens} * groups.groups.size();
+}
+
 /// The most tokens that one sequence can hold in `blocks`, up to `at_most`.
-std::uint32_t longest_in(const KvGroups& groups, std::uint64_t blocks, std::uint32_t step_tokens,
+std::uint32_t longest_in(const EngineConfig& config, const KvGroups& groups, std::uint64_t blocks,
                          std::uint32_t at_most) {
   std::uint32_t fits = 0;
   std::uint32_t too_long = at_most + 1;
   while (too_long - fits > 1) {
     const std::uint32_t middle = fits + (too_long - fits) / 2;
-    (blocks_held(groups, middle, step_tokens) <= blocks ? fits : too_long) = middle;
+    (blocks_of(config, groups, middle) <= blocks ? fits : too_long) = middle;
   }
   return fits;
 }
@@ -32,15 +38,16 @@ Result<KvBudget> plan_kv(const EngineConfig& config, const KvGroups& groups, std
                  "max_model_len"};
   }
   const std::uint32_t wanted = config.max_model_len.value_or(context_length);
-  const std::uint64_t most_blocks = blocks_held(groups, wanted, budget_cap(config)) * config.max_num_seqs;
-  const std::uint64_t bytes = config.kv_bytes.value_or(free_bytes / 2);
+  const std::uint64_t most_blocks = blocks_of(config, groups, wanted) * config.max_num_seqs;
+  const std::uint64_t bytes =
+      config.kv_bytes.value_or(static_cast<std::uint64_t>(static_cast<double>(free_bytes) * config.kv_fraction));
   const std::uint64_t usable = std::min({bytes / groups.page_bytes, most_blocks, std::uint64_t{UINT32_MAX} - 1});
 
   KvBudget budget;
   budget.num_blocks = static_cast<std::uint32_t>(usable) + 1;
-  budget.max_model_len = longest_in(groups, usable, budget_cap(config), wanted);
+  budget.max_model_len = longest_in(config, groups, usable, wanted);
   if (budget.max_model_len == 0 || (config.max_model_len && budget.max_model_len < wanted)) {
-    const std::uint64_t need = blocks_held(groups, wanted, budget_cap(config)) * groups.page_bytes;
+    const std::uint64_t need = blocks_of(config, groups, wanted) * groups.page_bytes;
     return Error{
         ErrorCode::kInvalidArgument,
         fmt::format("a KV pool of {:.1f} MiB holds requests of up to {} tokens, but {} tokens need {:.1f} MiB: "
@@ -55,6 +62,13 @@ Result<KvBudget> plan_kv(const EngineConfig& config, const KvGroups& groups, std
                                                     mib(bytes), context_length);
   }
   return budget;
+}
+
+std::uint32_t host_slots(const EngineConfig& config, const KvGroups& groups, std::uint32_t num_blocks,
+                         std::uint64_t left) {
+  if (config.preemption == PreemptionMode::kRecompute || !config.kv_cache) return 0;
+  const std::uint64_t slots = std::min(config.swap_bytes, left / 2) / groups.page_bytes;
+  return static_cast<std::uint32_t>(std::min({slots, std::uint64_t{num_blocks} * 4, std::uint64_t{UINT32_MAX} - 1}));
 }
 
 }  // namespace octavo

@@ -21,10 +21,15 @@ struct KvBudget {
   std::string max_model_len_reason;  // why it is below the model's context; empty if it is not
 };
 
-/// The pool: config.kv_bytes, or half of `free_bytes` (what weights and activations leave), but never more than
-/// max_num_seqs of the longest requests need. The longest request is the model's context or config.max_model_len;
-/// where the pool cannot hold that, an explicit wish is refused with the numbers and a default is lowered.
+/// The pool: config.kv_bytes, or config.kv_fraction of `free_bytes` (what weights and activations leave), but never
+/// more than max_num_seqs of the longest requests need. The longest request is the model's context or
+/// config.max_model_len; where the pool cannot hold that, an explicit wish is refused with the numbers and a default is
+/// lowered.
 [[nodiscard]] Result<KvBudget> plan_kv(const EngineConfig& config, const KvGroups& groups, std::uint32_t context_length,
                                        std::uint64_t free_bytes);
+
+/// Slots for swapped blocks: config.swap_bytes, at most half of the `left` bytes and four times the pool.
+[[nodiscard]] std::uint32_t host_slots(const EngineConfig& config, const KvGroups& groups, std::uint32_t num_blocks,
+                                       std::uint64_t left);
 
 }  // namespace octavo

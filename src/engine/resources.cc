@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::uint32_t kMaxLogitRows = 64;
 constexpr Micros kAgingPerPriority = std::chrono::seconds(10);
+constexpr Micros kWaitPerToken = std::chrono::milliseconds(10);
 
 Error invalid(const char* flag, std::string message) { return {ErrorCode::kInvalidArgument, std::move(message), flag}; }
 
@@ -36,6 +37,9 @@ Result<> check_limits(const EngineConfig& config) {
         fmt::format("--max-num-batched-tokens {} must be between --max-num-seqs ({}) and 65536: every running "
                     "sequence gets at least one token a step",
                     budget_cap(config), config.max_num_seqs));
+  }
+  if (config.prefix_caching.value_or(false) && (config.kv_memory != KvMemory::kPaged || !config.kv_cache)) {
+    return invalid("prefix_caching", "--prefix-caching needs --kv-memory paged and a KV cache: only pages are shared");
   }
   if (config.threads > 1024) {
     return invalid("threads", fmt::format("--threads {} must be between 1 and 1024, or 0 for all", config.threads));
@@ -117,7 +121,12 @@ Result<> take_memory(const EngineConfig& config, const Checkpoint& checkpoint, c
   report.tokens_that_fit = std::uint64_t{report.num_blocks} * config.block_tokens / report.num_groups;
   report.max_model_len = budget.max_model_len;
   report.max_model_len_reason = budget.max_model_len_reason;
-  r.executor = std::make_unique<LocalExecutor>(*r.model, *r.store, *r.sampling, *r.pool, limits, config.max_num_seqs);
+  const std::uint64_t left = available - std::min(available, report.activation_bytes + report.kv_bytes);
+  const std::uint32_t slots = host_slots(config, groups, report.num_blocks, left);
+  if (slots > 0) r.host = std::make_unique<KvHostStore>(*r.store, slots);
+  report.swap_bytes = slots * groups.page_bytes;
+  r.executor = std::make_unique<LocalExecutor>(*r.model, *r.store, r.host.get(), *r.sampling, *r.pool, limits,
+                                               config.max_num_seqs);
   return Ok{};
 }
 
@@ -129,12 +138,16 @@ void make_scheduler(const EngineConfig& config, EngineResources& r) {
   kv.max_seqs = config.max_num_seqs;
   kv.max_model_len = r.report.max_model_len;
   kv.max_step_tokens = budget_cap(config);
+  kv.memory = config.kv_memory;
+  kv.prefix_caching = r.report.prefix_caching;
+  kv.host_blocks = static_cast<std::uint32_t>(r.report.swap_bytes / r.store->groups().page_bytes);
+  kv.events = !config.trace_file.empty();
   r.kv = std::make_unique<KvManager>(kv);
 
-  if (config.policy == PolicyKind::kPriority) {
-    r.policy = std::make_unique<Priority>(kAgingPerPriority);
-  } else {
-    r.policy = std::make_unique<Fcfs>();
+  switch (config.policy) {
+    case PolicyKind::kFcfs: r.policy = std::make_unique<Fcfs>(); break;
+    case PolicyKind::kPriority: r.policy = std::make_unique<Priority>(kAgingPerPriority); break;
+    case PolicyKind::kShortestRemaining: r.policy = std::make_unique<ShortestRemaining>(kWaitPerToken); break;
   }
   SchedulerConfig scheduler;
   scheduler.max_num_seqs = config.max_num_seqs;
@@ -143,6 +156,7 @@ void make_scheduler(const EngineConfig& config, EngineResources& r) {
   scheduler.max_model_len = r.report.max_model_len;
   scheduler.max_queued = config.max_queued;
   scheduler.batching = config.batching;
+  scheduler.preemption = config.preemption;
   scheduler.discard_kv_after_sample = !config.kv_cache;
   scheduler.model_fingerprint = r.report.fingerprint;
   r.scheduler = std::make_unique<Scheduler>(scheduler, *r.policy, *r.kv);
@@ -168,6 +182,8 @@ Result<std::unique_ptr<EngineResources>> build_resources(const EngineConfig& con
   report.block_tokens = config.block_tokens;
   report.max_num_seqs = config.max_num_seqs;
   report.max_num_batched_tokens = budget_cap(config);
+  report.kv_memory = config.kv_memory;
+  report.prefix_caching = config.prefix_caching.value_or(config.kv_memory == KvMemory::kPaged && config.kv_cache);
   r->sampling = std::make_unique<SamplingTable>(*r->kernels.kernels, r->spec.vocab_size, std::move(end_of_generation),
                                                 r->pool->size());
   OCTAVO_CHECK_OK(take_memory(config, checkpoint, progress, *r));

@@ -8,6 +8,7 @@
 #include "engine/local_executor.h"
 #include "engine/sampling_table.h"
 #include "kernels/select.h"
+#include "kv/kv_host_store.h"
 #include "kv/kv_manager.h"
 #include "kv/kv_store.h"
 #include "model/checkpoint.h"
@@ -29,6 +30,7 @@ struct EngineResources {
   std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<Weights> weights;
   std::unique_ptr<KvStore> store;
+  std::unique_ptr<KvHostStore> host;  // nullptr: nothing is swapped
   std::unique_ptr<Model> model;
   std::unique_ptr<KvManager> kv;
   std::unique_ptr<Policy> policy;

@@ -51,4 +51,15 @@ void KvStore::copy(std::span<const BlockCopy> copies) {
   }
 }
 
+void KvStore::read_page(BlockId block, std::span<std::byte> to) const {
+  const std::uint64_t bytes = groups_.slice_bytes();
+  for (std::uint32_t s = 0; s < groups_.num_slices; ++s) std::memcpy(to.data() + s * bytes, at(s, block), bytes);
+}
+
+void KvStore::write_page(BlockId block, std::span<const std::byte> from) {
+  OCTAVO_CHECK(block != kNullBlock && block.value < num_blocks_, "only blocks of the pool are written");
+  const std::uint64_t bytes = groups_.slice_bytes();
+  for (std::uint32_t s = 0; s < groups_.num_slices; ++s) std::memcpy(at(s, block), from.data() + s * bytes, bytes);
+}
+
 }  // namespace octavo

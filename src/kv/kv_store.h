@@ -27,6 +27,9 @@ class KvStore {
 
   void zero(std::span<const BlockId> blocks);    // every byte of the page
   void copy(std::span<const BlockCopy> copies);  // whole pages
+  // One page, slices one after another: [page_bytes]. Any thread, for blocks that nobody else touches.
+  void read_page(BlockId block, std::span<std::byte> to) const;
+  void write_page(BlockId block, std::span<const std::byte> from);
 
  private:
   [[nodiscard]] std::byte* at(std::uint32_t slice, BlockId block) const;

@@ -23,6 +23,7 @@ struct Outcome {
   std::map<std::uint32_t, std::uint64_t> logits;  // by position: hash of the full row that was computed there
   std::vector<TokenLogprob> logprobs, prompt_logprobs;
   std::uint32_t preemptions = 0;
+  std::uint32_t cached_tokens = 0;
   Finish finish = Finish::kNone;
   friend bool same_bits(const Outcome& a, const Outcome& b) { return a.tokens == b.tokens && a.logits == b.logits; }
 };
@@ -33,6 +34,9 @@ class StepRunner {
 
   /// Called with every row of logits, beside the hashing.
   std::function<void(std::size_t request, Pos position, std::span<const float> logits)> on_logits;
+
+  /// Called before each step runs, with the plan that is committed.
+  std::function<void(const StepPlan&)> before_step;
 
   /// All requests at once; outcomes by request, then by choice.
   std::vector<std::vector<Outcome>> run(const std::vector<Request>& requests) {
@@ -57,7 +61,8 @@ class StepRunner {
         limits.max_new_tokens = request->params.max_tokens;
         limits.priority = request->priority;
         limits.prompt_logits = request->params.prompt_logprobs.has_value() && choice == 0;
-        const Refusal refusal = r_->scheduler->add(seq, limits, request->prompt, Micros(last_seq_));
+        const Refusal refusal = choice == 0 ? r_->scheduler->add(seq, limits, request->prompt, Micros(last_seq_))
+                                            : r_->scheduler->fork(seq, {seq.value - choice}, limits, Micros(last_seq_));
         if (refusal.why != Refusal::Why::kNone) outcomes[i][choice].finish = Finish::kError;
       }
     }
@@ -65,6 +70,7 @@ class StepRunner {
       r_->scheduler->commit(plan_);
       chunks += static_cast<std::uint64_t>(
           std::count_if(plan_.rows.begin(), plan_.rows.end(), [](const StepRow& row) { return row.num_samples == 0; }));
+      if (before_step) before_step(plan_);
       r_->executor->run(plan_, result_);
       r_->scheduler->apply(result_);
       for (const SeqId seq : r_->scheduler->ended()) {
@@ -74,6 +80,7 @@ class StepRunner {
         if (out.finish != Finish::kNone) continue;
         out.tokens.assign(s.known.begin() + s.prompt_tokens, s.known.end());
         out.preemptions = s.preemptions;
+        out.cached_tokens = s.cached_tokens;
         out.finish = s.finish;
         SequenceSampling& sampling = r_->sampling->at(seq);
         out.logprobs = std::move(sampling.logprobs);

@@ -86,6 +86,8 @@ class Invariance : public ::testing::TestWithParam<ModelCase> {
     config.threads = 2;
     config.max_num_seqs = 32;
     config.max_model_len = 1024;
+    config.prefix_caching = false;  // cold; the tests of shared prefixes switch it on
+    config.preemption = PreemptionMode::kRecompute;
     return config;
   }
 
@@ -100,6 +102,15 @@ class Invariance : public ::testing::TestWithParam<ModelCase> {
     ::unsetenv("OCTAVO_ISA");
     EXPECT_TRUE(resources) << resources.error().message;
     return std::make_unique<StepRunner>(std::move(*resources));
+  }
+
+  /// A pool so small that the requests push each other out of it.
+  EngineConfig tight() {
+    EngineConfig config = base();
+    const KvGroups groups = runner(base())->resources().store->groups();
+    config.kv_bytes = blocks_held(groups, 640, config.max_num_batched_tokens.value_or(512)) * groups.page_bytes;
+    config.max_model_len = 600;
+    return config;
   }
 
   /// All at once with default options: what every other way is held against. One run per model.
@@ -176,14 +187,97 @@ TEST_P(Invariance, ThreadsOnASingleLongSequence) {
   }
 }
 
-TEST_P(Invariance, ForcedPreemption) {
-  EngineConfig config = base();
-  const KvGroups groups = runner(base())->resources().store->groups();
-  config.kv_bytes = blocks_held(groups, 640, config.max_num_batched_tokens.value_or(512)) * groups.page_bytes;
-  config.max_model_len = 600;
-  const auto runner = this->runner(config);
+TEST_P(Invariance, PreemptionByRecompute) {
+  const auto runner = this->runner(tight());
   expect_same(runner->run(requests_), reference(), "preempted");
   EXPECT_GT(runner->counters().preempted, 0U);
+  EXPECT_EQ(runner->counters().swapped, 0U);
+}
+
+TEST_P(Invariance, PreemptionBySwap) {
+  EngineConfig config = tight();
+  config.preemption = PreemptionMode::kSwap;
+  const auto runner = this->runner(config);
+  expect_same(runner->run(requests_), reference(), "swapped");
+  EXPECT_GT(runner->counters().swapped, 0U);
+  EXPECT_GT(runner->counters().restored_tokens, 0U);
+}
+
+TEST_P(Invariance, DamagedSwapsAreNoticedAndComputedAgain) {
+  EngineConfig config = tight();
+  config.preemption = PreemptionMode::kSwap;
+  const auto runner = this->runner(config);
+  runner->before_step = [&](const StepPlan& plan) {
+    if (!plan.ops.loads.empty()) runner->resources().host->page(plan.ops.loads.front().slot)[7] ^= std::byte{1};
+  };
+  expect_same(runner->run(requests_), reference(), "damaged on the host");
+  EXPECT_GT(runner->counters().failed_moves, 0U);
+}
+
+TEST_P(Invariance, PrefixHits) {
+  EngineConfig config = base();
+  config.prefix_caching = true;
+  const auto runner = this->runner(config);
+  expect_same(runner->run(requests_), reference(), "filling the cache");
+  const std::uint64_t before = runner->counters().cached_tokens;
+  expect_same(runner->run(requests_), reference(), "out of the cache");
+  // The long prompt is a hit of all its full blocks, past windows too; the one with prompt log-probabilities looks
+  // nothing up.
+  EXPECT_GE(runner->counters().cached_tokens - before, kLongPrompt / 16 * 16 - 16);
+  EXPECT_EQ(runner->run({requests_[10]})[0][0].cached_tokens, 0U);
+  EXPECT_EQ(runner->run({requests_.back()})[0][0].cached_tokens, kLongPrompt - 16);
+}
+
+/// A conversation: the second turn's prompt is the first one's prompt and answer, and more.
+TEST_P(Invariance, DecodedBlocksAreCachedToo) {
+  EngineConfig config = base();
+  config.prefix_caching = true;
+  const auto warm = this->runner(config);
+  Request first = requests_[10];
+  first.params.prompt_logprobs.reset();
+  first.params.max_tokens = 40;
+  const Outcome said = warm->run({first})[0][0];
+  Request second = first;
+  second.prompt.insert(second.prompt.end(), said.tokens.begin(), said.tokens.end());
+  second.prompt.push_back({5});
+  const Outcomes hit = warm->run({second});
+  EXPECT_EQ(hit[0][0].cached_tokens, 96U) << "64 of the prompt, 32 of the answer";
+  expect_same(hit, this->runner(base())->run({second}), "second turn");
+}
+
+TEST_P(Invariance, ForksShareTheirPrompt) {
+  std::vector<Request> forked = {requests_[13], requests_.back(), requests_[4]};
+  for (Request& request : forked) request.params.n = 4, request.params.temperature = 1.0F;
+  EngineConfig alone = base();
+  alone.batching = Batching::kStatic;  // closes before there is anything to share
+  const auto apart = this->runner(alone), together = this->runner(base());
+  expect_same(together->run(forked), apart->run(forked), "forked");
+  EXPECT_EQ(apart->counters().forked_tokens, 0U);
+  EXPECT_GT(together->counters().forked_tokens, 3 * (kLongPrompt - 1));
+  EXPECT_GT(together->resources().kv->counters().copies, 0U) << "prompts end inside of blocks";
+}
+
+TEST_P(Invariance, MemoryStrategies) {
+  for (const KvMemory memory : {KvMemory::kDynamic, KvMemory::kStatic}) {
+    EngineConfig config = base();
+    config.kv_memory = memory;
+    config.max_model_len = 600;
+    requests_[3].params.max_tokens = 300;  // grows out of its first chunk, into its neighbour's
+    requests_[3].prompt.resize(5);
+    const Outcomes want = this->runner(base())->run(requests_);
+    const auto runner = this->runner(config);
+    expect_same(runner->run(requests_), want, memory == KvMemory::kStatic ? "static memory" : "dynamic memory");
+    EXPECT_EQ(runner->resources().kv->counters().moved_runs > 0, memory == KvMemory::kDynamic);
+  }
+}
+
+TEST_P(Invariance, Policies) {
+  for (const PolicyKind policy : {PolicyKind::kPriority, PolicyKind::kShortestRemaining}) {
+    EngineConfig config = tight();
+    config.policy = policy;
+    for (std::size_t i = 0; i < requests_.size(); ++i) requests_[i].priority = -static_cast<std::int32_t>(i);
+    expect_same_as_reference(config, "another policy");
+  }
 }
 
 TEST_P(Invariance, WithoutKvCache) {

@@ -1,5 +1,7 @@
 #include "kv/kv_store.h"
 
+#include "kv/kv_host_store.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,6 +50,35 @@ TEST(Store, CopiesAndZerosWholePages) {
       EXPECT_TRUE(std::ranges::all_of(block_of(store, l, b), [](std::byte x) { return x == std::byte{0}; })) << b;
     }
   }
+}
+
+TEST(HostStore, BringsBackWhatItSavedAndNoticesDamage) {
+  KvStore store(plan_groups(mixed(), KvType::kBF16, 16), 6);
+  KvHostStore host(store, 2);
+  ThreadPool pool(2);
+  for (std::uint32_t l = 0; l < 12; ++l) {
+    std::ranges::fill(block_of(store, l, 1), static_cast<std::byte>(l + 1));
+    std::ranges::fill(block_of(store, l, 2), static_cast<std::byte>(l + 101));
+  }
+  const std::vector<BlockMove> saves = {{{7}, {1}, {2}}, {{8}, {2}, {1}}};
+  host.save(saves, pool);
+  const std::vector<BlockId> used = {{1}, {2}};
+  store.zero(used);
+
+  std::vector<SeqId> failed;
+  const std::vector<BlockMove> loads = {{{7}, {4}, {2}}, {{8}, {5}, {1}}};
+  host.start_loads(loads);
+  host.finish_loads(failed);
+  EXPECT_TRUE(failed.empty());
+  std::vector<std::byte> page(store.groups().page_bytes), kept(page.size());
+  for (const BlockMove& move : loads) {
+    store.read_page(move.block, page);
+    EXPECT_TRUE(std::ranges::equal(page, host.page(move.slot)));
+  }
+  host.page({1})[100] ^= std::byte{4};
+  host.start_loads(loads);
+  host.finish_loads(failed);
+  EXPECT_EQ(failed, std::vector<SeqId>{{8}});
 }
 
 TEST(Store, ViewSaysWhatLayoutSays) {
