@@ -203,7 +203,7 @@ TEST_P(Invariance, PreemptionBySwap) {
   EXPECT_GT(runner->counters().restored_tokens, 0U);
 }
 
-TEST_P(Invariance, DamagedSwapsAreNoticedAndComputedAgain) {
+TEST_P(MoreWays, DamagedSwapsAreNoticedAndComputedAgain) {
   EngineConfig config = tight();
   config.preemption = PreemptionMode::kSwap;
   const auto runner = this->runner(config);
@@ -229,7 +229,7 @@ TEST_P(Invariance, PrefixHits) {
 }
 
 /// A conversation: the second turn's prompt is the first one's prompt and answer, and more.
-TEST_P(Invariance, DecodedBlocksAreCachedToo) {
+TEST_P(MoreWays, DecodedBlocksAreCachedToo) {
   EngineConfig config = base();
   config.prefix_caching = true;
   const auto warm = this->runner(config);
@@ -262,8 +262,8 @@ TEST_P(Invariance, MemoryStrategies) {
     EngineConfig config = base();
     config.kv_memory = memory;
     config.max_model_len = 600;
-    requests_[3].params.max_tokens = 300;  // grows out of its first chunk, into its neighbour's
-    requests_[3].prompt.resize(5);
+    // Grows out of its first chunk while its neighbour is still there.
+    requests_[3].prompt.assign(requests_.back().prompt.begin(), requests_.back().prompt.begin() + 254);
     const Outcomes want = this->runner(base())->run(requests_);
     const auto runner = this->runner(config);
     expect_same(runner->run(requests_), want, memory == KvMemory::kStatic ? "static memory" : "dynamic memory");
@@ -271,7 +271,7 @@ TEST_P(Invariance, MemoryStrategies) {
   }
 }
 
-TEST_P(Invariance, Policies) {
+TEST_P(MoreWays, Policies) {
   for (const PolicyKind policy : {PolicyKind::kPriority, PolicyKind::kShortestRemaining}) {
     EngineConfig config = tight();
     config.policy = policy;
