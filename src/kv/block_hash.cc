@@ -1,10 +1,10 @@
 #include "kv/block_hash.h"
 
-#include <openssl/evp.h>
+// The plain functions take nothing from the heap; the EVP interface allocates for every digest.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
 
-#include <array>
 #include <cstdint>
-#include <memory>
 
 #include "base/check.h"
 
@@ -16,35 +16,20 @@ constexpr std::string_view kBlockTag = "octavo kv block 1";
 
 class Sha256 {
  public:
-  Sha256() : digest_(EVP_MD_fetch(nullptr, "SHA256", nullptr)), context_(EVP_MD_CTX_new()) {
-    OCTAVO_CHECK(digest_ && context_, "OpenSSL provides SHA-256");
-  }
-  void begin() { OCTAVO_CHECK(EVP_DigestInit_ex(context_.get(), digest_.get(), nullptr) == 1, "SHA-256 starts"); }
+  Sha256() { OCTAVO_CHECK(SHA256_Init(&context_) == 1, "SHA-256 starts"); }
   void add(const void* data, std::size_t bytes) {
-    OCTAVO_CHECK(EVP_DigestUpdate(context_.get(), data, bytes) == 1, "SHA-256 goes on");
+    OCTAVO_CHECK(SHA256_Update(&context_, data, bytes) == 1, "SHA-256 goes on");
   }
   void add(std::string_view text) { add(text.data(), text.size()); }
   BlockHash end() {
     BlockHash out;
-    OCTAVO_CHECK(EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(out.data()), nullptr) == 1,
-                 "SHA-256 ends");
+    OCTAVO_CHECK(SHA256_Final(reinterpret_cast<unsigned char*>(out.data()), &context_) == 1, "SHA-256 ends");
     return out;
   }
 
  private:
-  struct Free {
-    void operator()(EVP_MD* d) const { EVP_MD_free(d); }
-    void operator()(EVP_MD_CTX* c) const { EVP_MD_CTX_free(c); }
-  };
-  std::unique_ptr<EVP_MD, Free> digest_;
-  std::unique_ptr<EVP_MD_CTX, Free> context_;
+  SHA256_CTX context_;
 };
-
-Sha256& sha256() {
-  thread_local Sha256 instance;  // set-up costs more than a block
-  instance.begin();
-  return instance;
-}
 
 void add_counted(Sha256& sha, std::string_view text) {
   const std::uint64_t length = text.size();
@@ -54,13 +39,13 @@ void add_counted(Sha256& sha, std::string_view text) {
 }  // namespace
 
 BlockHash root_hash(std::string_view model_fingerprint, std::string_view salt) {
-  Sha256& sha = sha256();
+  Sha256 sha;
   sha.add(kRootTag), add_counted(sha, model_fingerprint), add_counted(sha, salt);
   return sha.end();
 }
 
 BlockHash child_hash(const BlockHash& parent, std::span<const TokenId> tokens) {
-  Sha256& sha = sha256();
+  Sha256 sha;
   sha.add(kBlockTag), sha.add(parent.data(), parent.size()), sha.add(tokens.data(), tokens.size_bytes());
   return sha.end();
 }

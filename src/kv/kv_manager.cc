@@ -1,6 +1,7 @@
 #include "kv/kv_manager.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "kv/kv_state.h"
@@ -375,6 +376,6 @@ void KvManager::take_events(KvEvents& out) {
   state_->events.take(out);
 }
 
-void KvManager::refuse_after(std::uint64_t calls) { state_->refuse_after = calls; }
+std::uint64_t KvManager::refuse_after(std::uint64_t calls) { return std::exchange(state_->refuse_after, calls); }
 
 }  // namespace octavo

@@ -97,7 +97,9 @@ class KvManager {
   void unpublish(SeqId seq, Pos processed);  // a step failed: blocks not filled before `processed` are not to be found
   [[nodiscard]] bool reset_prefix_cache();   // false while any block is in use
   void take_events(KvEvents& out);           // all since the last call, if KvConfig::events
-  void refuse_after(std::uint64_t calls);    // for tests: the calls-th next one that would take blocks answers false
+  /// For tests: the calls-th next call that would take blocks answers false; 0: none will. Returns how many calls were
+  /// left of the last one; 0: it has happened.
+  std::uint64_t refuse_after(std::uint64_t calls);
 
  private:
   struct State;

@@ -176,6 +176,9 @@ void Scheduler::expire(Micros now) {
 bool Scheduler::schedule(StepPlan& plan, std::uint32_t budget) {
   State& s = *state_;
   clear(plan);
+  plan.rows.reserve(s.config.max_num_seqs), plan.tokens.reserve(s.config.max_num_batched_tokens);
+  plan.tables.reserve(s.config.max_num_seqs * s.kv.config().groups.size());
+  plan.blocks.reserve(s.kv.config().num_blocks);  // more only where tables share
   plan.step = {s.step.value + 1};
   plan.num_groups = static_cast<std::uint32_t>(s.kv.config().groups.size());
   plan.block_tokens = s.kv.config().block_tokens;

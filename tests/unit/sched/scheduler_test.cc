@@ -165,5 +165,42 @@ TEST(Scheduler, AgingBoundsHowLongALowPriorityIsOvertaken) {
   EXPECT_FALSE(policy.may_preempt(low, high));
 }
 
+/// The bound that sched/policy.h states: overtaken only by those that arrive within per_token * (difference in length).
+TEST(ShortestRemaining, AWaitIsBoundedHoweverManyShortOnesArrive) {
+  SchedulerConfig s;
+  s.max_num_seqs = 1, s.max_num_batched_tokens = 64;
+  KvConfig c;
+  c.num_blocks = 200, c.groups = {{}};
+  KvManager kv(c);
+  constexpr Micros kPerToken{3};
+  const ShortestRemaining policy(kPerToken);
+  Scheduler scheduler(s, policy, kv);
+  test::ToyExecutor executor(c, scheduler);
+  const SeqLimits shorter = limits_of(1), longer = limits_of(20);
+  ASSERT_EQ(scheduler.add({1}, shorter, tokens(10), Micros{0}).why, Refusal::Why::kNone);
+  ASSERT_EQ(scheduler.add({2}, longer, tokens(40), Micros{1}).why, Refusal::Why::kNone);
+  const Micros bound = Micros{1} + kPerToken * ((40 + 20) - (10 + 1));
+  StepPlan plan;
+  StepResult result;
+  Micros last_overtaker{0};
+  for (std::int64_t now = 2; now < 1000; ++now) {
+    ASSERT_EQ(scheduler.add({static_cast<std::uint64_t>(now) + 1}, shorter, tokens(10), Micros{now}).why,
+              Refusal::Why::kNone);
+    ASSERT_TRUE(scheduler.schedule(plan));
+    scheduler.commit(plan);
+    for (const Admission& a : plan.admitted) {
+      if (a.seq == SeqId{2}) {
+        EXPECT_GT(last_overtaker, Micros{10}) << "shorter ones do go first";
+        EXPECT_LE(last_overtaker, bound);
+        return;
+      }
+      last_overtaker = scheduler.find(a.seq)->arrival;
+    }
+    executor.run(plan, result);
+    scheduler.apply(result);
+  }
+  FAIL() << "it starved";
+}
+
 }  // namespace
 }  // namespace octavo
