@@ -165,41 +165,52 @@ TEST(Scheduler, AgingBoundsHowLongALowPriorityIsOvertaken) {
   EXPECT_FALSE(policy.may_preempt(low, high));
 }
 
-/// The bound that sched/policy.h states: overtaken only by those that arrive within per_token * (difference in length).
-TEST(ShortestRemaining, AWaitIsBoundedHoweverManyShortOnesArrive) {
+/// One seat and a rival that arrives at every microsecond: the arrival of the last one that went before `patient`,
+/// which arrived at 1. The maximum if it starved.
+Micros last_overtaker(const Policy& policy, SeqLimits patient, std::uint32_t prompt, SeqLimits rival) {
   SchedulerConfig s;
   s.max_num_seqs = 1, s.max_num_batched_tokens = 64;
   KvConfig c;
   c.num_blocks = 200, c.groups = {{}};
   KvManager kv(c);
-  constexpr Micros kPerToken{3};
-  const ShortestRemaining policy(kPerToken);
   Scheduler scheduler(s, policy, kv);
   test::ToyExecutor executor(c, scheduler);
-  const SeqLimits shorter = limits_of(1), longer = limits_of(20);
-  ASSERT_EQ(scheduler.add({1}, shorter, tokens(10), Micros{0}).why, Refusal::Why::kNone);
-  ASSERT_EQ(scheduler.add({2}, longer, tokens(40), Micros{1}).why, Refusal::Why::kNone);
-  const Micros bound = Micros{1} + kPerToken * ((40 + 20) - (10 + 1));
   StepPlan plan;
   StepResult result;
-  Micros last_overtaker{0};
-  for (std::int64_t now = 2; now < 1000; ++now) {
-    ASSERT_EQ(scheduler.add({static_cast<std::uint64_t>(now) + 1}, shorter, tokens(10), Micros{now}).why,
+  Micros last{0};
+  const auto arrive = [&](std::int64_t now, const SeqLimits& limits, std::uint32_t length) {
+    EXPECT_EQ(scheduler.add({static_cast<std::uint64_t>(now)}, limits, tokens(length), Micros{now}).why,
               Refusal::Why::kNone);
-    ASSERT_TRUE(scheduler.schedule(plan));
+  };
+  arrive(1, patient, prompt);
+  for (std::int64_t now = 2; now < 1000; ++now) {
+    arrive(now, rival, 10);
+    if (!scheduler.schedule(plan)) return Micros::max();
     scheduler.commit(plan);
     for (const Admission& a : plan.admitted) {
-      if (a.seq == SeqId{2}) {
-        EXPECT_GT(last_overtaker, Micros{10}) << "shorter ones do go first";
-        EXPECT_LE(last_overtaker, bound);
-        return;
-      }
-      last_overtaker = scheduler.find(a.seq)->arrival;
+      if (a.seq == SeqId{1}) return last;
+      last = scheduler.find(a.seq)->arrival;
     }
     executor.run(plan, result);
     scheduler.apply(result);
   }
-  FAIL() << "it starved";
+  return Micros::max();
+}
+
+// The bounds that sched/policy.h states.
+TEST(Policy, ALongOneIsOvertakenOnlyWithinTheDifferenceInLength) {
+  const Micros last = last_overtaker(ShortestRemaining(Micros{3}), limits_of(20), 40, limits_of(1));
+  EXPECT_GT(last, Micros{10}) << "shorter ones do go first";
+  EXPECT_LE(last, Micros{1} + Micros{3} * ((40 + 20) - (10 + 1)));
+}
+
+TEST(Policy, AgingBoundsTheWaitOfALowPriority) {
+  SeqLimits low = limits_of(1), high = limits_of(1);
+  low.priority = 5, high.priority = 0;
+  const Micros last = last_overtaker(Priority(Micros{20}), low, 10, high);
+  EXPECT_GT(last, Micros{10}) << "urgent ones do go first";
+  EXPECT_LE(last, Micros{1} + 5 * Micros{20});
+  EXPECT_EQ(last_overtaker(Priority(Micros{0}), low, 10, high), Micros::max()) << "strict priority has no bound";
 }
 
 }  // namespace
