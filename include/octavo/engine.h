@@ -43,6 +43,7 @@ struct EngineReport {
   std::uint32_t max_model_len = 0;   // longest request: prompt + output
   std::string max_model_len_reason;  // why it is lower than the model's context; empty if it is not
   std::uint32_t max_num_seqs = 0, max_num_batched_tokens = 0;
+  std::string max_num_batched_tokens_reason;  // "measured: a full step takes 7.6 decode-only steps"
 };
 
 /// Cumulative counters and present gauges.

@@ -21,6 +21,7 @@
 #include "cli/format.h"
 #include "cli/jsonl.h"
 #include "cli/model_names.h"
+#include "cli/validators.h"
 
 namespace octavo {
 namespace {
@@ -63,8 +64,8 @@ void print_banner(const EngineReport& report) {
                              report.tokens_that_fit));
   row("longest", fmt::format("{} tokens per request{}{}", report.max_model_len,
                              report.max_model_len_reason.empty() ? "" : ": ", report.max_model_len_reason));
-  row("batching",
-      fmt::format("up to {} sequences, {} tokens a step", report.max_num_seqs, report.max_num_batched_tokens));
+  row("batching", fmt::format("up to {} sequences, {} tokens a step ({})", report.max_num_seqs,
+                              report.max_num_batched_tokens, report.max_num_batched_tokens_reason));
   for (const std::string& warning : model.warnings) row("warning", warning);
 }
 
@@ -173,7 +174,9 @@ Command serve_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("serve", "Serve a model over the OpenAI API");
   app->add_option("--host", server.host, "address to listen on; beyond loopback it needs --api-key or --no-auth")
       ->capture_default_str();
-  app->add_option("--port", server.port, "0: the system picks one")->capture_default_str();
+  app->add_option("--port", server.port, "0: the system picks one")
+      ->check(whole_number(0, 65535))
+      ->capture_default_str();
   app->add_option("--api-key", server.api_keys, "key that clients must send; may be given several times")
       ->envname("OCTAVO_API_KEY")
       ->allow_extra_args(false);
@@ -183,7 +186,7 @@ Command serve_command(CLI::App& program) {
                   "name of the model for clients; may be given several times (default: the file's)")
       ->allow_extra_args(false);
   app->add_option("--shutdown-timeout", options->shutdown_timeout_s, "seconds a drain waits for running requests")
-      ->check(CLI::Range(0U, 86400U))
+      ->check(whole_number(0, 86400))
       ->capture_default_str();
   add_engine_options(*app, options->engine, ModelWord::kPositional);
   return {app, [options] { return serve(*options); }};

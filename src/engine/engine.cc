@@ -275,9 +275,10 @@ class LocalEngine final : public Engine {
   /// One plan, run and applied. False: the scheduler had nothing to do.
   bool step() {
     Scheduler& scheduler = *r_->scheduler;
-    scheduler.expire(steady_now());
+    const Micros now = steady_now();
+    scheduler.expire(now);
     deliver_ended();
-    if (!scheduler.schedule(plan_)) return false;
+    if (!scheduler.schedule(plan_, r_->pacer->budget(scheduler, *r_->kv, now))) return false;
     scheduler.commit(plan_);
     const Micros begin = steady_now();
     for (const StepRow& row : plan_.rows) {
@@ -285,6 +286,7 @@ class LocalEngine final : public Engine {
       owner.active->request.scheduled(owner.choice, begin);
     }
     r_->executor->run(plan_, result_);
+    r_->pacer->observe(plan_, steady_now() - begin);
     scheduler.apply(result_);
     deliver_tokens(steady_now());
     deliver_ended();

@@ -31,12 +31,6 @@ std::uint32_t longest_in(const EngineConfig& config, const KvGroups& groups, std
 
 Result<KvBudget> plan_kv(const EngineConfig& config, const KvGroups& groups, std::uint32_t context_length,
                          std::uint64_t free_bytes) {
-  if (config.max_model_len && (*config.max_model_len < 1 || *config.max_model_len > context_length)) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("--max-model-len {} must be between 1 and the model's context of {} tokens",
-                             *config.max_model_len, context_length),
-                 "max_model_len"};
-  }
   const std::uint32_t wanted = config.max_model_len.value_or(context_length);
   const std::uint64_t most_blocks = blocks_of(config, groups, wanted) * config.max_num_seqs;
   const std::uint64_t bytes =

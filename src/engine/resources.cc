@@ -6,11 +6,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/environment.h"
 #include "base/memory.h"
+#include "engine/check_config.h"
+#include "engine/measure_steps.h"
 #include "engine/memory_plan.h"
 #include "load/open_checkpoint.h"
 
@@ -18,34 +21,7 @@ namespace octavo {
 namespace {
 
 constexpr std::uint32_t kMaxLogitRows = 64;
-constexpr Micros kAgingPerPriority = std::chrono::seconds(10);
 constexpr Micros kWaitPerToken = std::chrono::milliseconds(10);
-
-Error invalid(const char* flag, std::string message) { return {ErrorCode::kInvalidArgument, std::move(message), flag}; }
-
-Result<> check_limits(const EngineConfig& config) {
-  const std::uint32_t block = config.block_tokens;
-  if (block < 16 || block > 256 || (block & (block - 1)) != 0) {
-    return invalid("block_size", fmt::format("--block-size {} must be 16, 32, 64, 128 or 256", block));
-  }
-  if (config.max_num_seqs < 1 || config.max_num_seqs > 4096) {
-    return invalid("max_num_seqs", fmt::format("--max-num-seqs {} must be between 1 and 4096", config.max_num_seqs));
-  }
-  if (budget_cap(config) < config.max_num_seqs || budget_cap(config) > 65536) {
-    return invalid(
-        "max_num_batched_tokens",
-        fmt::format("--max-num-batched-tokens {} must be between --max-num-seqs ({}) and 65536: every running "
-                    "sequence gets at least one token a step",
-                    budget_cap(config), config.max_num_seqs));
-  }
-  if (config.prefix_caching.value_or(false) && (config.kv_memory != KvMemory::kPaged || !config.kv_cache)) {
-    return invalid("prefix_caching", "--prefix-caching needs --kv-memory paged and a KV cache: only pages are shared");
-  }
-  if (config.threads > 1024) {
-    return invalid("threads", fmt::format("--threads {} must be between 1 and 1024, or 0 for all", config.threads));
-  }
-  return Ok{};
-}
 
 Result<std::string> read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -127,39 +103,83 @@ Result<> take_memory(const EngineConfig& config, const Checkpoint& checkpoint, c
   report.swap_bytes = slots * groups.page_bytes;
   r.executor = std::make_unique<LocalExecutor>(*r.model, *r.store, r.host.get(), *r.sampling, *r.pool, limits,
                                                config.max_num_seqs);
+  r.limits = limits;
   return Ok{};
 }
 
-void make_scheduler(const EngineConfig& config, EngineResources& r) {
+std::vector<WindowShare> window_shares(const ModelSpec& spec) {
+  std::vector<WindowShare> shares;
+  for (const LayerSpec& layer : spec.layers) {
+    const auto same = std::ranges::find(shares, layer.window, &WindowShare::window);
+    WindowShare& share = same != shares.end() ? *same : shares.emplace_back(WindowShare{layer.window, 0});
+    share.share += 1.0 / static_cast<double>(spec.layers.size());
+  }
+  return shares;
+}
+
+/// Times the model's steps, settles the budget and makes the pacer that keeps to it.
+StepMeasurement make_pacer(const EngineConfig& config, EngineResources& r) {
+  const std::vector<WindowShare> windows = window_shares(r.spec);
+  const StepMeasurement measured =
+      measure_steps(*r.model, *r.store, r.report.num_blocks + 1, r.limits, StepTime({}, windows));
+  const StepTime time(measured.costs, windows);
+
+  const std::optional<std::uint32_t> given = config.max_num_batched_tokens;
+  const AutoBudget budget = auto_budget(time, given.value_or(config.max_num_seqs), given.value_or(budget_cap(config)));
+  const char* why = given ? "as given" : budget.decode_steps > kMostDecodeSteps ? "for --max-num-seqs" : "measured";
+  r.report.max_num_batched_tokens = budget.tokens;
+  r.report.max_num_batched_tokens_reason =
+      fmt::format("{}: a full step takes {:.1f} decode-only steps", why, budget.decode_steps);
+
+  BudgetLimits limits;
+  limits.max_tokens = budget.tokens;
+  limits.max_per_prompt = config.long_prefill_token_threshold;
+  limits.target_tpot = config.target_tpot;
+  limits.target_ttft = config.target_ttft;
+  r.pacer = std::make_unique<Pacer>(time, limits, config.max_num_seqs);
+  return measured;
+}
+
+std::unique_ptr<Policy> make_policy(const EngineConfig& config) {
+  switch (config.policy) {
+    case PolicyKind::kPriority: return std::make_unique<Priority>(config.aging);
+    case PolicyKind::kShortestRemaining: return std::make_unique<ShortestRemaining>(kWaitPerToken);
+    case PolicyKind::kFcfs: break;
+  }
+  return std::make_unique<Fcfs>();
+}
+
+KvConfig kv_config(const EngineConfig& config, const EngineResources& r) {
   KvConfig kv;
   kv.block_tokens = config.block_tokens;
   kv.num_blocks = r.report.num_blocks + 1;
   for (const KvGroup& group : r.store->groups().groups) kv.groups.push_back({group.window});
   kv.max_seqs = config.max_num_seqs;
   kv.max_model_len = r.report.max_model_len;
-  kv.max_step_tokens = budget_cap(config);
+  kv.max_step_tokens = r.report.max_num_batched_tokens;
   kv.memory = config.kv_memory;
   kv.prefix_caching = r.report.prefix_caching;
   kv.host_blocks = static_cast<std::uint32_t>(r.report.swap_bytes / r.store->groups().page_bytes);
   kv.events = !config.trace_file.empty();
-  r.kv = std::make_unique<KvManager>(kv);
+  return kv;
+}
 
-  switch (config.policy) {
-    case PolicyKind::kFcfs: r.policy = std::make_unique<Fcfs>(); break;
-    case PolicyKind::kPriority: r.policy = std::make_unique<Priority>(kAgingPerPriority); break;
-    case PolicyKind::kShortestRemaining: r.policy = std::make_unique<ShortestRemaining>(kWaitPerToken); break;
-  }
+SchedulerConfig scheduler_config(const EngineConfig& config, const EngineResources& r,
+                                 const StepMeasurement& measured) {
   SchedulerConfig scheduler;
   scheduler.max_num_seqs = config.max_num_seqs;
-  scheduler.max_num_batched_tokens = budget_cap(config);
+  scheduler.max_num_batched_tokens = r.report.max_num_batched_tokens;
   scheduler.long_prefill_token_threshold = config.long_prefill_token_threshold;
   scheduler.max_model_len = r.report.max_model_len;
   scheduler.max_queued = config.max_queued;
+  scheduler.watermark_blocks = static_cast<std::uint32_t>(config.watermark * r.report.num_blocks);
+  scheduler.recompute_ns_per_token = static_cast<std::uint64_t>(measured.costs.token);
+  scheduler.swap_ns_per_block = static_cast<std::uint64_t>(measured.copy_per_block.count());
   scheduler.batching = config.batching;
   scheduler.preemption = config.preemption;
   scheduler.discard_kv_after_sample = !config.kv_cache;
   scheduler.model_fingerprint = r.report.fingerprint;
-  r.scheduler = std::make_unique<Scheduler>(scheduler, *r.policy, *r.kv);
+  return scheduler;
 }
 
 }  // namespace
@@ -167,7 +187,7 @@ void make_scheduler(const EngineConfig& config, EngineResources& r) {
 Result<std::unique_ptr<EngineResources>> build_resources(const EngineConfig& config, const Checkpoint& checkpoint,
                                                          std::vector<TokenId> end_of_generation,
                                                          const Progress& progress) {
-  OCTAVO_CHECK_OK(check_limits(config));
+  OCTAVO_CHECK_OK(check_config(config, checkpoint.spec().context_length));
   auto r = std::make_unique<EngineResources>();
   OCTAVO_TRY(r->kernels, select_kernels(environment("OCTAVO_ISA")));
   r->spec = checkpoint.spec();
@@ -181,13 +201,15 @@ Result<std::unique_ptr<EngineResources>> build_resources(const EngineConfig& con
   report.kv_type = config.kv_type;
   report.block_tokens = config.block_tokens;
   report.max_num_seqs = config.max_num_seqs;
-  report.max_num_batched_tokens = budget_cap(config);
   report.kv_memory = config.kv_memory;
   report.prefix_caching = config.prefix_caching.value_or(config.kv_memory == KvMemory::kPaged && config.kv_cache);
   r->sampling = std::make_unique<SamplingTable>(*r->kernels.kernels, r->spec.vocab_size, std::move(end_of_generation),
                                                 r->pool->size());
   OCTAVO_CHECK_OK(take_memory(config, checkpoint, progress, *r));
-  make_scheduler(config, *r);
+  const StepMeasurement measured = make_pacer(config, *r);
+  r->kv = std::make_unique<KvManager>(kv_config(config, *r));
+  r->policy = make_policy(config);
+  r->scheduler = std::make_unique<Scheduler>(scheduler_config(config, *r, measured), *r->policy, *r->kv);
   return r;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/thread_pool.h"
 #include "engine/local_executor.h"
+#include "engine/pacer.h"
 #include "engine/sampling_table.h"
 #include "kernels/select.h"
 #include "kv/kv_host_store.h"
@@ -31,10 +32,12 @@ struct EngineResources {
   std::unique_ptr<Weights> weights;
   std::unique_ptr<KvStore> store;
   std::unique_ptr<KvHostStore> host;  // nullptr: nothing is swapped
+  ForwardLimits limits;               // what the model's buffers hold
   std::unique_ptr<Model> model;
   std::unique_ptr<KvManager> kv;
   std::unique_ptr<Policy> policy;
   std::unique_ptr<Scheduler> scheduler;
+  std::unique_ptr<Pacer> pacer;
   std::unique_ptr<SamplingTable> sampling;
   std::unique_ptr<LocalExecutor> executor;
 };

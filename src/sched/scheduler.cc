@@ -245,6 +245,8 @@ bool Scheduler::has_work() const {
 }
 std::uint32_t Scheduler::num_running() const { return static_cast<std::uint32_t>(state_->running.size()); }
 std::uint32_t Scheduler::num_waiting() const { return static_cast<std::uint32_t>(state_->waiting.size()); }
+std::span<const Sequence* const> Scheduler::running() const { return state_->running; }
+std::span<const Sequence* const> Scheduler::waiting() const { return state_->waiting; }
 const Sequence* Scheduler::find(SeqId id) const { return state_->find(id); }
 std::span<const SeqId> Scheduler::ended() const { return state_->ended; }
 const SchedulerCounters& Scheduler::counters() const { return state_->counters; }

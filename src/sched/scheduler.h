@@ -93,6 +93,8 @@ class Scheduler {
   [[nodiscard]] bool has_work() const;
   [[nodiscard]] std::uint32_t num_running() const;
   [[nodiscard]] std::uint32_t num_waiting() const;
+  [[nodiscard]] std::span<const Sequence* const> running() const;  // by rank; valid until the next call that changes it
+  [[nodiscard]] std::span<const Sequence* const> waiting() const;  // likewise
   [[nodiscard]] const Sequence* find(SeqId id) const;  // nullptr once it was reported in a committed plan's `finished`
   [[nodiscard]] std::span<const SeqId> ended() const;  // since the last commit: the next plan's `finished`
   [[nodiscard]] const SchedulerCounters& counters() const;

@@ -38,6 +38,9 @@ class StepRunner {
   /// Called before each step runs, with the plan that is committed.
   std::function<void(const StepPlan&)> before_step;
 
+  /// The budget of the next step; none: the scheduler's own.
+  std::function<std::uint32_t()> budget;
+
   /// All requests at once; outcomes by request, then by choice.
   std::vector<std::vector<Outcome>> run(const std::vector<Request>& requests) {
     std::vector<std::vector<Outcome>> outcomes(requests.size());
@@ -66,7 +69,7 @@ class StepRunner {
         if (refusal.why != Refusal::Why::kNone) outcomes[i][choice].finish = Finish::kError;
       }
     }
-    while (r_->scheduler->has_work() && r_->scheduler->schedule(plan_)) {
+    while (r_->scheduler->has_work() && r_->scheduler->schedule(plan_, budget ? budget() : ~0U)) {
       r_->scheduler->commit(plan_);
       chunks += static_cast<std::uint64_t>(
           std::count_if(plan_.rows.begin(), plan_.rows.end(), [](const StepRow& row) { return row.num_samples == 0; }));

@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <future>
 #include <mutex>
+#include <span>
 #include <thread>
 
+#include "engine/resources.h"
 #include "support/tiny_model.h"
 
 namespace octavo::testing {
@@ -267,6 +271,52 @@ TEST_F(EngineTest, ManyRequestsShareASmallPool) {
   expect_idle(*engine);
 }
 
+TEST_F(EngineTest, BudgetIsMeasuredWhereNoneIsGiven) {
+  EXPECT_EQ(load(config())->report().max_num_batched_tokens, 64U);
+  EngineConfig measured = config();
+  measured.max_num_batched_tokens.reset();
+  const auto engine = load(measured);
+  const EngineReport& report = engine->report();
+  EXPECT_EQ(report.max_num_batched_tokens % 16, 0U);
+  EXPECT_GE(report.max_num_batched_tokens, measured.max_num_seqs);
+  EXPECT_LE(report.max_num_batched_tokens, 512U);
+  EXPECT_NE(report.max_num_batched_tokens_reason.find("decode-only steps"), std::string::npos);
+}
+
+TEST_F(EngineTest, MeasuringLeavesTheCacheUntouched) {
+  const TinyModel gemma = one_tiny_model_per_arch().back();  // several groups, with windows
+  const TempFile file(write_tiny_model(gemma).bytes());
+  for (const std::string& path : {file_.path(), file.path()}) {
+    EngineConfig few = config();
+    few.model = path;
+    few.kv_bytes = 64 * 1024;
+    const auto resources = load_resources(few, {});
+    ASSERT_TRUE(resources) << resources.error().message;
+    const KvStore& store = *(*resources)->store;
+    const PagedKv first = store.view(0);
+    ASSERT_EQ(store.groups().layers[0].slice, 0U);
+    const auto bytes = std::span(first.base - store.groups().layers[0].offset, store.bytes());
+    EXPECT_TRUE(std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; }));
+    EXPECT_EQ((*resources)->kv->counters().blocks_free, (*resources)->kv->counters().blocks_total);
+  }
+}
+
+TEST_F(EngineTest, TargetsChangeNoToken) {
+  std::vector<Request> requests;
+  for (int i = 0; i < 6; ++i) {
+    std::vector<TokenId> prompt = tokens({i, i + 1, i + 2});
+    if (i % 2 == 1) prompt.resize(200, TokenId{i});
+    requests.push_back(greedy(std::move(prompt), 40));
+  }
+  const auto plain = load(config())->generate(requests);
+  EngineConfig strict = config();
+  strict.target_tpot = std::chrono::milliseconds(1);
+  strict.target_ttft = std::chrono::milliseconds(1);
+  const auto paced = load(strict)->generate(requests);
+  ASSERT_TRUE(plain && paced);
+  for (std::size_t i = 0; i < requests.size(); ++i) EXPECT_EQ((*paced)[i][0].tokens, (*plain)[i][0].tokens);
+}
+
 TEST_F(EngineTest, BadSettingsAreRefusedByName) {
   EngineConfig bad = config();
   bad.block_tokens = 24;
@@ -275,8 +325,30 @@ TEST_F(EngineTest, BadSettingsAreRefusedByName) {
   bad.max_num_batched_tokens = 4;
   expect_refused(bad, "--max-num-batched-tokens 4");
   bad = config();
-  bad.max_model_len = 100000;
-  expect_refused(bad, "--max-model-len 100000");
+  bad.max_model_len = 999'999'999;
+  expect_refused(bad, "--max-model-len 999999999 must be between 1 and the model's context of 512 tokens");
+  bad = config();
+  bad.max_queued = 0;
+  expect_refused(bad, "--max-queued 0");
+  bad = config();
+  bad.kv_fraction = 0;
+  expect_refused(bad, "--kv-fraction 0");
+  bad = config();
+  bad.watermark = 1;
+  expect_refused(bad, "--watermark 1");
+  bad = config();
+  bad.aging = std::chrono::hours(2);
+  expect_refused(bad, "--aging-ms 7200000");
+  bad = config();
+  bad.target_tpot = std::chrono::milliseconds(0);
+  expect_refused(bad, "--target-tpot-ms 0");
+  bad = config();
+  bad.target_ttft = std::chrono::hours(2);
+  expect_refused(bad, "--target-ttft-ms 7200000");
+  bad = config();
+  bad.prefix_caching = true;
+  bad.kv_memory = KvMemory::kStatic;
+  expect_refused(bad, "--prefix-caching needs --kv-memory paged");
   bad = config();
   bad.kv_bytes = 1024;
   expect_refused(bad, "--kv-bytes");

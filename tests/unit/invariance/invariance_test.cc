@@ -85,6 +85,7 @@ class Invariance : public ::testing::TestWithParam<ModelCase> {
     EngineConfig config;
     config.threads = 2;
     config.max_num_seqs = 32;
+    config.max_num_batched_tokens = 512;  // not what this machine measures today
     config.max_model_len = 1024;
     config.prefix_caching = false;  // cold; the tests of shared prefixes switch it on
     config.preemption = PreemptionMode::kRecompute;
@@ -167,6 +168,16 @@ TEST_P(Invariance, PrefillChunks) {
     const auto runner = this->runner(config);
     expect_same(runner->run(requests_), reference(), "chunks of " + std::to_string(chunk));
     EXPECT_GE(runner->chunks, kLongPrompt / chunk - 1) << "prompts were really cut";
+  }
+}
+
+TEST_P(Invariance, AnotherBudgetEveryStep) {
+  for (const std::uint32_t seed : {1U, 2U}) {
+    std::mt19937 random(seed);
+    const auto runner = this->runner(base());
+    runner->budget = [&] { return random() % 4 == 0 ? 0 : 1U << random() % 9; };
+    expect_same(runner->run(requests_), reference(), "random budgets, seed " + std::to_string(seed));
+    EXPECT_GT(runner->chunks, 10U) << "prompts were really cut";
   }
 }
 

@@ -1,0 +1,81 @@
+#include "engine/step_time.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace octavo {
+namespace {
+
+constexpr double kRate = 0.1;        // part of an error that one step corrects
+constexpr double kMostRatio = 2;     // of observed and predicted: what is beyond counts as this
+constexpr double kLeastCost = 1e-3;  // ns: a cost never gets stuck at zero
+
+/// Counts in the order of StepTime's costs.
+std::array<double, 5> counts(const StepWork& w) { return {1, w.tokens, w.logit_rows, w.chunk_keys, w.single_keys}; }
+
+double per(double nanos, double count) { return count > 0 ? std::max(nanos / count, 0.0) : 0; }
+
+/// Keys that tokens at [first, first + count) read in a layer: sum of min(position + 1, window).
+double keys_read(std::uint32_t first, std::uint32_t count, std::uint32_t window) {
+  const auto up_to = [window](double n) {  // by tokens at [0, n)
+    const double w = window == 0 ? n : std::min<double>(n, window);
+    return w * (w + 1) / 2 + (n - w) * w;
+  };
+  return up_to(double{1} * first + count) - up_to(first);
+}
+
+}  // namespace
+
+StepCosts fit_costs(const StepSamples& s) {
+  StepCosts c;
+  if (s.deep_single) {
+    c.single_key =
+        per((s.deep_single->time - s.single.time).count(), s.deep_single->work.single_keys - s.single.work.single_keys);
+  }
+  if (s.deep_chunk) {
+    c.chunk_key =
+        per((s.deep_chunk->time - s.chunk.time).count(), s.deep_chunk->work.chunk_keys - s.chunk.work.chunk_keys);
+  }
+  const double chunk = s.chunk.time.count() - c.chunk_key * s.chunk.work.chunk_keys;
+  c.token = per(chunk - s.single.time.count(), s.chunk.work.tokens - s.single.work.tokens);
+  const double rows = s.batch.work.logit_rows - s.single.work.logit_rows;
+  c.logit_row = per((s.batch.time - s.single.time).count() - c.token * rows, rows);
+  c.step =
+      std::max(s.single.time.count() - c.token * s.single.work.tokens - c.logit_row * s.single.work.logit_rows, 0.0);
+  return c;
+}
+
+StepTime::StepTime(const StepCosts& c, std::vector<WindowShare> windows)
+    : costs_{c.step, c.token, c.logit_row, c.chunk_key, c.single_key}, windows_(std::move(windows)) {
+  for (double& cost : costs_) cost = std::max(cost, kLeastCost);
+}
+
+StepWork StepTime::row(std::uint32_t first_pos, std::uint32_t num_tokens, std::uint32_t num_logits) const {
+  StepWork work{1.0 * num_tokens, 1.0 * num_logits, 0, 0};
+  double& keys = num_tokens == 1 ? work.single_keys : work.chunk_keys;
+  for (const WindowShare& w : windows_) keys += w.share * keys_read(first_pos, num_tokens, w.window);
+  return work;
+}
+
+Nanos StepTime::added(const StepWork& work) const {
+  const std::array<double, 5> n = counts(work);
+  double sum = 0;
+  for (std::size_t i = 1; i < n.size(); ++i) sum += costs_[i] * n[i];
+  return Nanos(sum);
+}
+
+void StepTime::observe(const StepWork& work, Nanos took) {
+  const double predicted = predict(work).count();
+  const double ratio = std::clamp(took.count() / predicted, 1 / kMostRatio, kMostRatio);
+  const double correction = kRate * std::log(ratio);
+  const std::array<double, 5> n = counts(work);
+  for (std::size_t i = 0; i < n.size(); ++i) {
+    const double part = costs_[i] * n[i] / predicted;
+    costs_[i] = std::max(costs_[i] * std::exp(correction * part), kLeastCost);
+  }
+}
+
+StepCosts StepTime::costs() const { return {costs_[0], costs_[1], costs_[2], costs_[3], costs_[4]}; }
+
+}  // namespace octavo
