@@ -55,6 +55,12 @@ int run_cli(int argc, char** argv) {
   };
   for (const Command& command : commands) command.app->set_version_flag("-V,--version", "octavo " OCTAVO_VERSION);
 
+  const auto is_command = [&](const std::string& word) {
+    return std::ranges::any_of(commands, [&](const Command& c) { return c.app->get_name() == word; });
+  };
+  if (argc > 1 && argv[1][0] != '-' && !is_command(argv[1])) {
+    return fail("octavo", fmt::format("'{}' is not a command (see octavo --help)", argv[1]), kUsage);
+  }
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {

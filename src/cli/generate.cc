@@ -17,6 +17,7 @@
 #include "cli/jsonl.h"
 #include "cli/requests.h"
 #include "cli/sampling.h"
+#include "cli/validators.h"
 
 namespace octavo {
 namespace {
@@ -158,9 +159,10 @@ Command generate_command(CLI::App& program) {
   app->add_flag("--chat", options->chat, "send the prompt as a user message through the chat template");
   app->add_flag("--json", options->json, "print JSON: text, tokens, finish_reason, logprobs, usage");
   add_sampling_options(*app, options->params);
-  app->add_option("--n", options->params.n, "choices per prompt")->group("Sampling");
+  app->add_option("--n", options->params.n, "choices per prompt")->check(whole_number(1, 128))->group("Sampling");
   app->add_option("--logprobs", options->params.logprobs,
                   "log-probabilities of this many likeliest tokens, with --json")
+      ->check(whole_number())
       ->group("Sampling");
   add_engine_options(*app, options->engine, ModelWord::kFlagOnly);
   return {app, [options] { return generate(*options); }};

@@ -1,28 +1,21 @@
 #include "cli/sampling.h"
 
-#include <cmath>
+#include <limits>
+
+#include "cli/validators.h"
 
 namespace octavo {
-namespace {
-
-/// strtof would let nan and inf through, and no range check refuses a nan.
-CLI::Validator finite() {
-  return CLI::Validator(
-      [](std::string& text) {
-        float value = 0;
-        return CLI::detail::lexical_cast(text, value) && std::isfinite(value) ? "" : "'" + text + "' is not a number";
-      },
-      "");
-}
-
-}  // namespace
 
 void add_sampling_options(CLI::App& app, SamplingParams& params) {
   const char* group = "Sampling";
+  constexpr std::uint32_t kAny = std::numeric_limits<std::uint32_t>::max();
   const auto number = [&](const char* name, float& target, const char* about) {
     app.add_option(name, target, about)->check(finite())->capture_default_str()->group(group);
   };
-  app.add_option("--max-tokens", params.max_tokens, "most tokens to generate")->capture_default_str()->group(group);
+  app.add_option("--max-tokens", params.max_tokens, "most tokens to generate")
+      ->check(whole_number(0, kAny))
+      ->capture_default_str()
+      ->group(group);
   number("--temperature", params.temperature, "0 is greedy");
   number("--top-p", params.top_p, "keep the smallest set of tokens with this mass");
   app.add_option("--top-k", params.top_k, "keep this many tokens; 0: all")->capture_default_str()->group(group);
@@ -30,7 +23,9 @@ void add_sampling_options(CLI::App& app, SamplingParams& params) {
   number("--repetition-penalty", params.repetition_penalty, "over prompt and output; 1: none");
   number("--presence-penalty", params.presence_penalty, "over the output; 0: none");
   number("--frequency-penalty", params.frequency_penalty, "over the output; 0: none");
-  app.add_option("--seed", params.seed, "of the random draws (default: a new one each time)")->group(group);
+  app.add_option("--seed", params.seed, "of the random draws (default: a new one each time)")
+      ->check(whole_number())
+      ->group(group);
   app.add_option("--stop", params.stop, "end before this text; may be given several times")
       ->allow_extra_args(false)
       ->group(group);
