@@ -8,7 +8,7 @@ namespace octavo {
 namespace {
 
 constexpr double kRate = 0.1;        // part of an error that one step corrects
-constexpr double kMostRatio = 2;     // of observed and predicted: what is beyond counts as this
+constexpr double kMostRatio = 1.25;  // of observed and predicted: more counts as this, nearer to median than to mean
 constexpr double kLeastCost = 1e-3;  // ns: a cost never gets stuck at zero
 
 /// Counts in the order of StepTime's costs.

@@ -71,7 +71,7 @@ class StepTime {
   [[nodiscard]] Nanos added(const StepWork& work) const;
 
   /// A step of this work took so long. Each cost moves by its part in the prediction, a little and by a bounded ratio:
-  /// a machine that got slower is followed within some tens of steps, one hiccup changes next to nothing.
+  /// a machine that got slower is followed within a hundred steps or so, one hiccup changes next to nothing.
   void observe(const StepWork& work, Nanos took);
 
   [[nodiscard]] StepCosts costs() const;
