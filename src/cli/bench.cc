@@ -210,7 +210,8 @@ Command bench_command(CLI::App& program) {
       ->capture_default_str();
   app->add_flag("--json", options->json, "print JSON");
   add_engine_options(*app, options->engine, ModelWord::kPositional);
-  return {app, [options] { return bench(*options); }};
+  const Command kv = bench_kv_command(*app);
+  return {app, [options, kv] { return kv.app->parsed() ? kv.run() : bench(*options); }};
 }
 
 }  // namespace octavo

@@ -20,6 +20,7 @@ Command tokenize_command(CLI::App& program);
 Command template_command(CLI::App& program);
 Command score_command(CLI::App& program);
 Command bench_command(CLI::App& program);
+Command bench_kv_command(CLI::App& bench);  // a subcommand of it
 Command probe_command(CLI::App& program);
 
 }  // namespace octavo

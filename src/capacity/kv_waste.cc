@@ -1,0 +1,63 @@
+#include "capacity/kv_waste.h"
+
+#include "capacity/fake_server.h"
+
+namespace octavo {
+namespace {
+
+/// Of paged memory without sharing: every block has one owner.
+KvUsage usage_of(const FakeServer& server, std::size_t sequences) {
+  const KvManager& kv = server.kv();
+  const std::uint32_t size = kv.config().block_tokens;
+  KvUsage usage;
+  usage.reserved = std::uint64_t{kv.counters().blocks_total - kv.counters().blocks_free} * size;
+  for (std::uint64_t id = 1; id <= sequences; ++id) {
+    const Sequence* q = server.scheduler().find({id});
+    if (q == nullptr || !kv.holds({id})) continue;
+    for (std::uint32_t g = 0; g < kv.config().groups.size(); ++g) {
+      usage.used += q->processed - std::uint64_t{kv.table({id}, {g}).first_page} * size;
+    }
+  }
+  return usage;
+}
+
+}  // namespace
+
+void WasteMeter::add(const KvUsage& usage, std::uint32_t running) {
+  ++steps_;
+  reserved_ += usage.reserved, used_ += usage.used, external_ += usage.external, running_ += running;
+}
+
+void WasteMeter::report(KvWasteRow& row) const {
+  row.steps = steps_;
+  if (steps_ == 0) return;
+  const auto mean = [this](std::uint64_t sum) { return static_cast<double>(sum) / static_cast<double>(steps_); };
+  row.reserved_bytes = mean(reserved_) * bytes_per_place_;
+  row.used_bytes = mean(used_) * bytes_per_place_;
+  row.external_bytes = mean(external_) * bytes_per_place_;
+  row.running = mean(running_);
+}
+
+KvWasteRow measure_waste(const WasteRun& run, std::span<const RequestLength> requests) {
+  FakeServer server(run.scheduler, run.kv);
+  for (const RequestLength& r : requests) server.add(r.prompt, r.output);
+
+  WasteMeter meter(run.page_bytes, run.kv.block_tokens);
+  const Scheduler& scheduler = server.scheduler();
+  while (server.step()) {
+    const bool loaded = scheduler.counters().finished > 0 && scheduler.num_waiting() > 0;
+    if (loaded) meter.add(usage_of(server, requests.size()), scheduler.num_running());
+  }
+
+  KvWasteRow row;
+  row.memory = run.kv.memory;
+  row.block_tokens = run.kv.block_tokens;
+  row.pool_bytes = (run.kv.num_blocks - 1) * run.page_bytes;
+  row.requests = scheduler.counters().finished;
+  row.moves = server.kv().counters().moved_runs;
+  row.preemptions = scheduler.counters().preempted;
+  meter.report(row);
+  return row;
+}
+
+}  // namespace octavo
