@@ -19,6 +19,7 @@ from serving_cases import CASES, SMALL, Sizes
 from serving_client import HttpError, Server
 from serving_launch import LlamaServer, Octavo, Running, machine
 
+COMPARED = ("_s", "_ms", "_computed", "seconds")  # endings of the figures whose ratio means something
 TARGET_GAPS = 2.5  # --target-tpot-ms, in medians of the stream's gaps before the long prompt
 
 
@@ -97,7 +98,7 @@ def print_tables(results):
             values = {name: middle([f[key] for f in by_server[name] if key in f] or [""]) for name in names}
             line = f"  {key:<28}" + "".join(f"{shown(values[name])[:60]:>18}" for name in names)
             ours, theirs = values.get("octavo"), values.get("llama-server")
-            if compares and all(isinstance(v, (int, float)) and v > 0 for v in (ours, theirs)):
+            if compares and key.endswith(COMPARED) and all(isinstance(v, (int, float)) and v > 0 for v in (ours, theirs)):
                 line += f"{ours / theirs:>10.2f}"
             print(line)
 

@@ -31,6 +31,13 @@ def sha256_of(path):
     return digest.hexdigest()
 
 
+def source_commit():
+    """Of the tree that this script lies in."""
+    told = subprocess.run(["git", "-C", str(pathlib.Path(__file__).parent), "describe", "--always", "--dirty"],
+                          capture_output=True, text=True)
+    return told.stdout.strip() or "unknown"
+
+
 class Running:
     """A server process that answers /health; killed on exit. Its output goes to a file, shown if it does not start."""
 
@@ -80,10 +87,7 @@ class Octavo:
         self.binary, self.model, self.threads = binary, model, threads
         run = lambda *words: subprocess.run([binary, *words], capture_output=True, text=True)  # noqa: E731
         self.version = run("--version").stdout.strip()
-        commit = subprocess.run(["git", "-C", str(pathlib.Path(__file__).parent), "describe", "--always", "--dirty"],
-                                capture_output=True, text=True).stdout.strip()
-        if commit:
-            self.version += f", source {commit}"
+        self.version += f", source {source_commit()}"
         self.has_target = "--target-tpot-ms" in run("serve", "--help").stdout
         self.kv_bytes_per_token = json.loads(run("inspect", model, "--json").stdout)["kv_bytes_per_token"]
 

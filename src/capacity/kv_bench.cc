@@ -19,7 +19,8 @@ struct Strategy {
   KvMemory memory;
   std::uint32_t block_tokens;
 };
-constexpr Strategy kStrategies[] = {{KvMemory::kPaged, 16}, {KvMemory::kPaged, 256}};
+constexpr Strategy kStrategies[] = {
+    {KvMemory::kPaged, 16}, {KvMemory::kPaged, 256}, {KvMemory::kDynamic, 16}, {KvMemory::kStatic, 16}};
 
 std::vector<KvLayerShape> shapes_of(const KvBenchConfig& config) {
   if (config.layers.empty()) return std::vector<KvLayerShape>(32, {8, 128, 0});

@@ -3,25 +3,6 @@
 #include "capacity/fake_server.h"
 
 namespace octavo {
-namespace {
-
-/// Of paged memory without sharing: every block has one owner.
-KvUsage usage_of(const FakeServer& server, std::size_t sequences) {
-  const KvManager& kv = server.kv();
-  const std::uint32_t size = kv.config().block_tokens;
-  KvUsage usage;
-  usage.reserved = std::uint64_t{kv.counters().blocks_total - kv.counters().blocks_free} * size;
-  for (std::uint64_t id = 1; id <= sequences; ++id) {
-    const Sequence* q = server.scheduler().find({id});
-    if (q == nullptr || !kv.holds({id})) continue;
-    for (std::uint32_t g = 0; g < kv.config().groups.size(); ++g) {
-      usage.used += q->processed - std::uint64_t{kv.table({id}, {g}).first_page} * size;
-    }
-  }
-  return usage;
-}
-
-}  // namespace
 
 void WasteMeter::add(const KvUsage& usage, std::uint32_t running) {
   ++steps_;
@@ -46,7 +27,7 @@ KvWasteRow measure_waste(const WasteRun& run, std::span<const RequestLength> req
   const Scheduler& scheduler = server.scheduler();
   while (server.step()) {
     const bool loaded = scheduler.counters().finished > 0 && scheduler.num_waiting() > 0;
-    if (loaded) meter.add(usage_of(server, requests.size()), scheduler.num_running());
+    if (loaded) meter.add(server.kv().usage(), scheduler.num_running());
   }
 
   KvWasteRow row;

@@ -68,19 +68,27 @@ TEST(FakeServer, ServesEveryTokenAndEndsEmpty) {
 
 KvBenchConfig small_bench() {
   KvBenchConfig config;
-  config.requests = 60;
+  config.kv_bytes = std::uint64_t{4} << 30U;  // 32,768 tokens
+  config.requests = 200;
   config.running = {};
   return config;
 }
 
-TEST(BenchKv, PagedWastesLittleAndMoreInLargerBlocks) {
+TEST(BenchKv, PagedWastesLittleAndTheOthersMore) {
   const auto report = bench_kv(small_bench());
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->kv_bytes_per_token, 128U * 1024);
-  for (const KvWasteRow& row : report->waste) EXPECT_EQ(row.requests, 60U);
-  ASSERT_GE(report->waste.size(), 2U);
-  EXPECT_LE(report->waste[0].internal_waste(), .01);
-  EXPECT_LT(report->waste[0].internal_waste(), report->waste[1].internal_waste());
+  for (const KvWasteRow& row : report->waste) EXPECT_EQ(row.requests, 200U);
+  ASSERT_EQ(report->waste.size(), 4U);
+  const KvWasteRow &paged = report->waste[0], &large = report->waste[1], &dynamic = report->waste[2],
+                   &fixed = report->waste[3];
+  EXPECT_LE(paged.internal_waste(), .01);
+  EXPECT_EQ(paged.external_waste(), 0);
+  EXPECT_LT(paged.internal_waste(), large.internal_waste());
+  EXPECT_LT(large.running, paged.running);
+  EXPECT_GT(dynamic.external_waste(), 0);
+  EXPECT_GT(fixed.internal_waste(), .5);  // reserved for the longest request
+  EXPECT_LT(fixed.running, dynamic.running);
   EXPECT_TRUE(report->cost.empty());
 }
 
