@@ -44,7 +44,11 @@ struct KvWasteRow {
   [[nodiscard]] double internal_waste() const {
     return reserved_bytes > 0 ? (reserved_bytes - used_bytes) / reserved_bytes : 0;
   }
-  /// Free, but of no use to the strategy; of the pool.
+  /// Free while others wait, for whatever reason; of the pool.
+  [[nodiscard]] double free_share() const {
+    return pool_bytes > 0 ? 1 - reserved_bytes / static_cast<double>(pool_bytes) : 0;
+  }
+  /// Of that, in runs too short for what the strategy takes at once; of the pool.
   [[nodiscard]] double external_waste() const {
     return pool_bytes > 0 ? external_bytes / static_cast<double>(pool_bytes) : 0;
   }

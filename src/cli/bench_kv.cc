@@ -41,14 +41,14 @@ void print_table(const BenchKvOptions& options, const KvBenchReport& report) {
         options.config.seed);
     fmt::print("a pool of {}, up to {} sequences, {} tokens a step\n\n", human_bytes(report.waste.front().pool_bytes),
                options.config.max_num_seqs, options.config.max_num_batched_tokens);
-    fmt::print("{:<13}{:>10}{:>10}{:>16}{:>16}{:>9}{:>8}{:>8}{:>12}\n", "strategy", "reserved", "used",
-               "internal waste", "external waste", "running", "done", "moves", "preemptions");
+    fmt::print("{:<13}{:>10}{:>10}{:>16}{:>10}{:>16}{:>9}{:>8}{:>8}{:>12}\n", "strategy", "reserved", "used",
+               "internal waste", "free", "external waste", "running", "done", "moves", "preemptions");
   }
   for (const KvWasteRow& row : report.waste) {
-    fmt::print("{:<13}{:>10}{:>10}{:>14.2f} %{:>14.2f} %{:>9.1f}{:>8}{:>8}{:>12}\n",
+    fmt::print("{:<13}{:>10}{:>10}{:>14.2f} %{:>8.2f} %{:>14.2f} %{:>9.1f}{:>8}{:>8}{:>12}\n",
                fmt::format("{} {}", memory_name(row.memory), row.block_tokens), bytes_of(row.reserved_bytes),
-               bytes_of(row.used_bytes), 100 * row.internal_waste(), 100 * row.external_waste(), row.running,
-               row.requests, row.moves, row.preemptions);
+               bytes_of(row.used_bytes), 100 * row.internal_waste(), 100 * row.free_share(), 100 * row.external_waste(),
+               row.running, row.requests, row.moves, row.preemptions);
   }
   if (report.cost.empty()) return;
   fmt::print("\n{:<26}{:>8}{:>10}\n", "us a step, decoding", "min", "median");
@@ -70,6 +70,7 @@ Json to_json(const BenchKvOptions& options, const KvBenchReport& report) {
                      {"external_bytes", row.external_bytes},
                      {"internal_waste", row.internal_waste()},
                      {"external_waste", row.external_waste()},
+                     {"free_share", row.free_share()},
                      {"mean_running", row.running},
                      {"steps", row.steps},
                      {"requests_done", row.requests},

@@ -22,6 +22,7 @@ TEST(WasteMeter, SharesAreOfTheMeans) {
   EXPECT_DOUBLE_EQ(row.running, 3.5);
   EXPECT_DOUBLE_EQ(row.internal_waste(), 3.0 / 24);
   EXPECT_DOUBLE_EQ(row.external_waste(), 0.05);
+  EXPECT_DOUBLE_EQ(row.free_share(), 0.625);
 }
 
 TEST(WasteMeter, NothingMeasuredWastesNothing) {
@@ -30,6 +31,7 @@ TEST(WasteMeter, NothingMeasuredWastesNothing) {
   EXPECT_EQ(row.steps, 0U);
   EXPECT_EQ(row.internal_waste(), 0);
   EXPECT_EQ(row.external_waste(), 0);
+  EXPECT_EQ(row.free_share(), 0);
 }
 
 /// Sequences of one block each on a pool for two of them.
@@ -86,7 +88,8 @@ TEST(BenchKv, PagedWastesLittleAndTheOthersMore) {
   EXPECT_EQ(paged.external_waste(), 0);
   EXPECT_LT(paged.internal_waste(), large.internal_waste());
   EXPECT_LT(large.running, paged.running);
-  EXPECT_GT(dynamic.external_waste(), 0);
+  EXPECT_GT(dynamic.internal_waste(), paged.internal_waste());
+  EXPECT_GT(dynamic.moves, 0U);
   EXPECT_GT(fixed.internal_waste(), .5);  // reserved for the longest request
   EXPECT_LT(fixed.running, dynamic.running);
   EXPECT_TRUE(report->cost.empty());
