@@ -20,7 +20,7 @@ def free_port():
 
 
 def first_line_with(text, word):
-    return next((line.strip() for line in text.splitlines() if word in line), text.strip().splitlines()[0] if text.strip() else "?")
+    return next((line.strip() for line in text.splitlines() if word in line), "version unknown")
 
 
 def sha256_of(path):
