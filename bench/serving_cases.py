@@ -72,10 +72,9 @@ async def shared_prefix(server, sizes, seed):
         after = await server.counters()
         out[f"{name}_prompt_tokens"] = sum(a.prompt_tokens for a in answers)
         out[f"{name}_computed"] = sum_known(a.computed_tokens for a in answers)
-        if "vllm:prompt_tokens_total" in after:
-            grown = {k: after.get(k, 0) - before.get(k, 0) for k in after}
-            out[f"{name}_computed_metrics"] = (grown["vllm:prompt_tokens_total"] -
-                                               grown.get("vllm:prompt_tokens_cached_total", 0))
+        for counter in ("prompt_tokens_total", "prompt_tokens_cached_total"):
+            if (key := f"vllm:{counter}") in after:
+                out[f"{name}_{counter}"] = after[key] - before.get(key, 0)
         for i, answer in enumerate(answers):
             out[f"{name}_ttft_{i + 1}_s"] = answer.ttft if answer.finished else math.nan
         out.update({f"{name}_{k}": v for k, v in failures(answers).items()})
