@@ -35,7 +35,7 @@ SEES_ENGINE_API = {"engine", "probe", "server", "cli"}
 SEES_CAPACITY_API = {"capacity", "cli"}
 
 # Bytes of the cache (kv/kv_store*) are apart from its bookkeeping: the scheduler and the simulator never see them.
-STORE = re.compile(r"kv/(kv_store|kv_host_store|codec|tier)\w*\.(h|cc)$")
+STORE = re.compile(r"kv/(kv_store|kv_host_store|kv_guard|codec|tier)\w*\.(h|cc)$")
 STORE_MAY_INCLUDE = {"tensor", "base"}
 NEVER_STORE = {"sched", "capacity"}
 

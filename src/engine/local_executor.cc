@@ -1,6 +1,7 @@
 #include "engine/local_executor.h"
 
 #include <algorithm>
+#include <string>
 
 #include "base/check.h"
 #include "base/float_mode.h"
@@ -19,6 +20,7 @@ LocalExecutor::LocalExecutor(Model& model, KvStore& store, KvHostStore* host, Sa
   kv_rows_.reserve(std::size_t{max_rows} * store.groups().groups.size());
   logit_tokens_.reserve(limits.max_tokens);
   logit_rows_.reserve(limits.max_tokens);
+  if (kGuarded) guard_.emplace(store, host == nullptr ? 0 : host->num_slots());
 }
 
 void LocalExecutor::run(const StepPlan& plan, StepResult& result) {
@@ -29,6 +31,8 @@ void LocalExecutor::run(const StepPlan& plan, StepResult& result) {
   if (!plan.ops.saves.empty()) host_->save(plan.ops.saves, pool_);
   store_.copy(plan.ops.copies);
   store_.zero(plan.ops.zeros);
+  if (guard_) guard_->follow(plan.ops);
+  if (guard_ && nobodys_) guard_->bury(nobodys_());
   if (!plan.ops.loads.empty()) host_->start_loads(plan.ops.loads);
   if (!plan.rows.empty()) run_rows(plan, result);
   if (!plan.ops.loads.empty()) host_->finish_loads(result.failed_moves);
@@ -36,6 +40,7 @@ void LocalExecutor::run(const StepPlan& plan, StepResult& result) {
 
 void LocalExecutor::run_rows(const StepPlan& plan, StepResult& result) {
   list_batch(plan);
+  if (guard_) guard_rows(plan);
   model_.forward({plan.tokens, positions_, kv_rows_, static_cast<std::uint32_t>(plan.rows.size())});
   list_logits(plan);
   serve_logits(plan, result);
@@ -55,6 +60,30 @@ void LocalExecutor::list_batch(const StepPlan& plan) {
                           row.num_tokens, row.tokens_begin});
     }
   }
+}
+
+void LocalExecutor::guard_rows(const StepPlan& plan) {
+  std::vector<TokenId> known;
+  const auto guarded = [&](std::size_t i) {  // i: of kv_rows_, exactly what attention reads
+    const KvRow& kv = kv_rows_[i];
+    const StepRow& row = plan.rows[i % plan.rows.size()];
+    const SequenceSampling& sampling = sampling_.at(row.seq);
+    known = sampling.request->prompt;
+    known.insert(known.end(), sampling.output.begin(), sampling.output.end());
+    OCTAVO_CHECK(
+        row.end().value <= known.size() &&
+            std::ranges::equal(plan.tokens_of(row), std::span(known).subspan(row.first_pos.value, row.num_tokens)),
+        "a row computes what its sequence says");
+    known.resize(row.end().value);
+    const GroupId group{static_cast<std::uint32_t>(i / plan.rows.size())};
+    return KvGuard::Row{row.seq, group, kv.first_pos, kv.first_page, {kv.blocks, kv.num_blocks}, known};
+  };
+  for (std::size_t i = 0; i < kv_rows_.size(); ++i) guard_->store(guarded(i));
+  for (std::size_t i = 0; i < kv_rows_.size(); ++i) {
+    const std::string fault = guard_->find_fault(guarded(i));
+    OCTAVO_CHECK(fault.empty(), fault.c_str());
+  }
+  OCTAVO_CHECK(guard_->null_block_is_zero(), "the null block is never written");
 }
 
 void LocalExecutor::list_logits(const StepPlan& plan) {

@@ -3,12 +3,14 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "engine/executor.h"
 #include "engine/sampling_table.h"
+#include "kv/kv_guard.h"
 #include "kv/kv_host_store.h"
 #include "kv/kv_store.h"
 #include "model/forward.h"
@@ -26,6 +28,9 @@ class LocalExecutor final : public Executor {
   using LogitsObserver = std::function<void(SeqId seq, Pos position, std::span<const float> logits)>;
   void observe_logits(LogitsObserver observer) { observer_ = std::move(observer); }
 
+  /// Debug builds: free blocks that no lookup finds are poisoned at the next step.
+  void poison_freed(std::function<std::vector<BlockId>()> nobodys) { nobodys_ = std::move(nobodys); }
+
  private:
   /// A token of the batch whose logits are wanted.
   struct LogitRow {
@@ -36,6 +41,7 @@ class LocalExecutor final : public Executor {
 
   void run_rows(const StepPlan& plan, StepResult& result);
   void list_batch(const StepPlan& plan);
+  void guard_rows(const StepPlan& plan);
   void list_logits(const StepPlan& plan);
   void serve_logits(const StepPlan& plan, StepResult& result);
 
@@ -46,6 +52,8 @@ class LocalExecutor final : public Executor {
   ThreadPool& pool_;
   std::uint32_t max_logit_rows_;
   LogitsObserver observer_;
+  std::optional<KvGuard> guard_;  // if kGuarded
+  std::function<std::vector<BlockId>()> nobodys_;
   std::vector<std::uint32_t> positions_;     // [m]
   std::vector<KvRow> kv_rows_;               // [groups, rows]
   std::vector<std::uint32_t> logit_tokens_;  // indices into the batch's tokens

@@ -208,6 +208,7 @@ Result<std::unique_ptr<EngineResources>> build_resources(const EngineConfig& con
   OCTAVO_CHECK_OK(take_memory(config, checkpoint, progress, *r));
   const StepMeasurement measured = make_pacer(config, *r);
   r->kv = std::make_unique<KvManager>(kv_config(config, *r));
+  if (kGuarded) r->executor->poison_freed([kv = r->kv.get()] { return kv->nobodys(); });
   r->policy = make_policy(config);
   r->scheduler = std::make_unique<Scheduler>(scheduler_config(config, *r, measured), *r->policy, *r->kv);
   return r;

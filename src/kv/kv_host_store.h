@@ -29,6 +29,7 @@ class KvHostStore {
   /// Waits. Sequences whose slots are not what was saved are appended to `failed`.
   void finish_loads(std::vector<SeqId>& failed);
 
+  [[nodiscard]] std::uint32_t num_slots() const { return num_slots_; }
   [[nodiscard]] std::span<std::byte> page(HostSlot slot) const;
 
  private:

@@ -202,6 +202,12 @@ std::uint32_t KvManager::owners(BlockId block) const { return state_->device.poo
 
 std::vector<BlockId> KvManager::free_list() const { return state_->device.pool.free_list(); }
 
+std::vector<BlockId> KvManager::nobodys() const {
+  std::vector<BlockId> out = state_->device.pool.free_list();
+  std::erase_if(out, [this](BlockId block) { return state_->device.pool.is_named(block); });
+  return out;
+}
+
 KvCounters KvManager::counters() const {
   const State& s = *state_;
   const BlockPool& pool = s.device.pool;

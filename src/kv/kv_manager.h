@@ -71,6 +71,7 @@ class KvManager {
   [[nodiscard]] TableView table(SeqId seq, GroupId group) const;
   [[nodiscard]] std::uint32_t owners(BlockId block) const;  // tables that hold it
   [[nodiscard]] std::vector<BlockId> free_list() const;     // next to be taken first; allocates
+  [[nodiscard]] std::vector<BlockId> nobodys() const;       // free blocks that no lookup finds; allocates
   [[nodiscard]] KvCounters counters() const;
   [[nodiscard]] KvUsage usage() const;             // between plans; walks all seats
   [[nodiscard]] std::uint64_t state_hash() const;  // of all that decides what comes next
