@@ -1,5 +1,7 @@
 // The blast test: thousands of random steps on tiny pools, everything checked after each of them.
-// OCTAVO_BLAST_STEPS sets how many (default 24,000), OCTAVO_BLAST_SEED replays one case alone.
+// OCTAVO_BLAST_STEPS sets how many (default 24,000). Every seed runs in a process of its own, so a crash is a failure
+// like any other: its arrivals are left out as long as it still fails, and what remains is printed. OCTAVO_BLAST_SEED
+// replays one seed in this process, OCTAVO_BLAST_ARRIVALS=3,7 only those arrivals of it.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -8,8 +10,10 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <sstream>
 #include <string>
 
+#include "support/shrink.h"
 #include "support/toy_executor.h"
 
 namespace octavo {
@@ -24,9 +28,20 @@ struct Expected {
   bool aborted = false;
 };
 
+/// What a seed came to.
+struct Tally {
+  std::uint64_t steps = 0, moved_runs = 0, copies = 0;
+  std::uint32_t arrivals = 0;
+  SchedulerCounters scheduled;
+};
+
+using Arrivals = std::vector<std::uint32_t>;  // by number, ascending
+
 class Blast {
  public:
-  explicit Blast(std::uint32_t seed) : rng_(seed) {
+  /// `only` these arrivals, and each of them said aloud.
+  explicit Blast(std::uint32_t seed, std::optional<Arrivals> only = {})
+      : seed_(seed), only_(std::move(only)), rng_(seed) {
     kv_config_.block_tokens = 1 + pick(2) * 15;  // blocks of one token make every step allocate
     kv_config_.groups.resize(1 + pick(3));
     for (std::size_t g = 0; g < kv_config_.groups.size(); ++g) {
@@ -70,37 +85,37 @@ class Blast {
     executor_->move_fails = [this](const BlockMove&) { return moves_fail_ && chance(1, 8); };
   }
 
-  std::uint64_t moved_runs = 0, copies = 0;
-
-  /// Random arrivals for a while, then a drain. Returns steps made.
-  std::uint32_t run(SchedulerCounters& total) {
-    std::uint32_t steps = 0;
-    for (; steps < 200 || scheduler_->has_work(); ++steps) {
+  /// Random arrivals for a while, then a drain. `tally` is up to date at every step: a crash may end it.
+  void run(Tally& tally) {
+    for (; tally.steps < 200 || scheduler_->has_work(); ++tally.steps) {
       now_ += Micros{1};
-      if (steps < 150 && chance(1, 3)) arrive();
+      // Steps and arrivals draw for themselves: with some arrivals left out, the rest stays what it was.
+      draw_for(tally.steps);
+      if (tally.steps < 150 && chance(1, 3)) arrive(tally.arrivals++);
+      draw_for(tally.steps + (std::uint64_t{1} << 20));
       if (chance(1, 40)) abort_one();
       scheduler_->expire(now_);
       step();
-      if (steps > 20'000) ADD_FAILURE() << "somebody never finishes";
-      if (testing::Test::HasFailure()) return steps;
+      if (tally.steps > 20'000) ADD_FAILURE() << "somebody never finishes";
+      if (testing::Test::HasFailure()) return;
     }
     EXPECT_TRUE(expected_.empty()) << "every request ends";
     EXPECT_EQ(kv_->counters().blocks_free, kv_->counters().blocks_total) << "drained pool = full pool";
     EXPECT_TRUE(kv_->reset_prefix_cache());
     EXPECT_EQ(kv_->counters().blocks_cached, 0U);
-    const SchedulerCounters& c = scheduler_->counters();
-    total.preempted += c.preempted, total.cached_tokens += c.cached_tokens, total.finished += c.finished;
-    total.computed_tokens += c.computed_tokens, total.swapped += c.swapped, total.forked_tokens += c.forked_tokens;
-    total.restored_tokens += c.restored_tokens, total.failed_moves += c.failed_moves;
-    moved_runs += kv_->counters().moved_runs, copies += kv_->counters().copies;
-    return steps;
+    tally.scheduled = scheduler_->counters();
+    tally.moved_runs = kv_->counters().moved_runs, tally.copies = kv_->counters().copies;
   }
 
  private:
   std::uint32_t pick(std::uint32_t n) { return static_cast<std::uint32_t>(rng_() % n); }
   bool chance(std::uint32_t yes, std::uint32_t of) { return pick(of) < yes; }
+  void draw_for(std::uint64_t what) {
+    rng_.seed(static_cast<std::uint32_t>(seed_ * 0x9E3779B97F4A7C15U + what * 7919));
+  }
 
-  void arrive() {
+  void arrive(std::uint32_t number) {
+    if (only_ && !std::ranges::binary_search(*only_, number)) return;
     Expected e;
     const std::uint32_t length = 1 + pick(chance(3, 4) ? 20 : 120);
     const std::int32_t family = static_cast<std::int32_t>(pick(3));  // few families: long common prefixes
@@ -111,6 +126,11 @@ class Blast {
     e.limits.prompt_logits = chance(1, 6);
     if (chance(1, 5)) e.limits.deadline = now_ + Micros{pick(200)};
     if (chance(1, 4)) e.limits.cache_salt = "salt";
+    if (only_) {
+      std::printf("arrival %u at %lld: %u tokens, max_new_tokens=%u, priority=%d%s%s\n", number,
+                  static_cast<long long>(now_.count()), length, e.limits.max_new_tokens, e.limits.priority,
+                  e.limits.prompt_logits ? ", prompt logits" : "", e.limits.cache_salt.empty() ? "" : ", salted");
+    }
     const SeqId id{next_++};
     const std::uint32_t waiting = scheduler_->num_waiting();
     const Refusal refusal = scheduler_->add(id, e.limits, e.prompt, now_);
@@ -311,6 +331,8 @@ class Blast {
     expected_.erase(id);
   }
 
+  std::uint64_t seed_;
+  std::optional<Arrivals> only_;
   std::mt19937 rng_;
   KvConfig kv_config_;
   SchedulerConfig config_;
@@ -331,33 +353,67 @@ class Blast {
   StepResult result_;
 };
 
+std::optional<Tally> run_in_child(std::uint32_t seed, const std::optional<Arrivals>& only, bool quiet) {
+  return test::in_child(quiet, [&] {
+    Tally tally;
+    Blast(seed, only).run(tally);
+    return tally;
+  });
+}
+
+/// Says the smallest case found of a seed that fails.
+void explain(std::uint32_t seed) {
+  Arrivals all(150);
+  for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
+  const Arrivals fewest =
+      test::shrink(all, [&](const Arrivals& some) { return !run_in_child(seed, some, true).has_value(); });
+  std::string list;
+  for (const std::uint32_t n : fewest) list += (list.empty() ? "" : ",") + std::to_string(n);
+  std::printf("== the smallest case of seed %u:\n", seed);
+  (void)run_in_child(seed, fewest, false);
+  ADD_FAILURE() << "replay with OCTAVO_BLAST_SEED=" << seed << " OCTAVO_BLAST_ARRIVALS=" << list;
+}
+
 TEST(Blast, EveryStepKeepsEveryPromise) {
+  if (const char* seed = std::getenv("OCTAVO_BLAST_SEED")) {
+    std::optional<Arrivals> only;
+    if (const char* list = std::getenv("OCTAVO_BLAST_ARRIVALS")) {
+      std::istringstream in(list);
+      only.emplace();
+      for (std::string number; std::getline(in, number, ',');) {
+        only->push_back(static_cast<std::uint32_t>(std::stoul(number)));
+      }
+      std::ranges::sort(*only);
+    }
+    Tally tally;
+    Blast(static_cast<std::uint32_t>(std::stoul(seed)), only).run(tally);
+    return;
+  }
   const char* steps_wanted = std::getenv("OCTAVO_BLAST_STEPS");
-  const char* only_seed = std::getenv("OCTAVO_BLAST_SEED");
   const std::uint64_t wanted = steps_wanted != nullptr ? std::stoull(steps_wanted) : 24'000;
-  std::uint64_t steps = 0;
-  SchedulerCounters total;
-  std::uint64_t moved_runs = 0, copies = 0;
-  for (std::uint32_t seed = 1; steps < wanted; ++seed) {
-    if (only_seed != nullptr) seed = static_cast<std::uint32_t>(std::stoul(only_seed)), steps = wanted;
-    Blast blast(seed);
-    steps += blast.run(total);
-    moved_runs += blast.moved_runs, copies += blast.copies;
-    ASSERT_FALSE(HasFailure()) << "replay with OCTAVO_BLAST_SEED=" << seed;
+  Tally all;
+  SchedulerCounters& total = all.scheduled;
+  for (std::uint32_t seed = 1; all.steps < wanted; ++seed) {
+    const std::optional<Tally> one = run_in_child(seed, {}, false);
+    if (!one) return explain(seed);
+    const SchedulerCounters& c = one->scheduled;
+    all.steps += one->steps, all.moved_runs += one->moved_runs, all.copies += one->copies;
+    total.preempted += c.preempted, total.cached_tokens += c.cached_tokens, total.finished += c.finished;
+    total.computed_tokens += c.computed_tokens, total.swapped += c.swapped, total.forked_tokens += c.forked_tokens;
+    total.restored_tokens += c.restored_tokens, total.failed_moves += c.failed_moves;
   }
-  if (only_seed == nullptr) {  // the test tested something
-    EXPECT_GT(total.preempted, 200U);
-    EXPECT_GT(total.cached_tokens, 1000U);
-    EXPECT_GT(total.finished, 1000U);
-    EXPECT_GT(total.swapped, 50U);
-    EXPECT_GT(total.restored_tokens, 200U);
-    EXPECT_GT(total.failed_moves, 5U);
-    EXPECT_GT(total.forked_tokens, 500U);
-    EXPECT_GT(moved_runs, 20U);
-    EXPECT_GT(copies, 100U);
-  }
+  // The test tested something.
+  EXPECT_GT(total.preempted, 200U);
+  EXPECT_GT(total.cached_tokens, 1000U);
+  EXPECT_GT(total.finished, 1000U);
+  EXPECT_GT(total.swapped, 50U);
+  EXPECT_GT(total.restored_tokens, 200U);
+  EXPECT_GT(total.failed_moves, 5U);
+  EXPECT_GT(total.forked_tokens, 500U);
+  EXPECT_GT(all.moved_runs, 20U);
+  EXPECT_GT(all.copies, 100U);
   std::printf("%llu steps, %llu tokens, %llu preemptions, %llu cached tokens, %llu sequences\n",
-              static_cast<unsigned long long>(steps), static_cast<unsigned long long>(total.computed_tokens),
+              static_cast<unsigned long long>(all.steps), static_cast<unsigned long long>(total.computed_tokens),
               static_cast<unsigned long long>(total.preempted), static_cast<unsigned long long>(total.cached_tokens),
               static_cast<unsigned long long>(total.finished));
 }

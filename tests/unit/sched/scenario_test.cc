@@ -66,7 +66,7 @@ class Scenario {
     if (verb == "admit") return admit(c);
     if (verb == "release") return kv_->release(id(c.words.at(1)));
     if (verb == "reset") {
-      EXPECT_TRUE(kv_->reset_prefix_cache());
+      EXPECT_EQ(kv_->reset_prefix_cache(), c.words.size() == 1);
       return;
     }
     if (verb == "add") return add(c);
@@ -75,6 +75,16 @@ class Scenario {
       fail_moves_ = c.words.at(1) == "on";
       return;
     }
+    if (verb == "stop") {
+      ends_[id(c.words.at(1))] = RowEnd::kStopped;
+      return;
+    }
+    if (verb == "fail") {
+      ends_[id(c.words.at(1))] = RowEnd::kFailed;
+      return;
+    }
+    if (verb == "plan") return plan(c);
+    if (verb == "run") return run();
     if (verb == "abort") return scheduler_->finish(id(c.words.at(1)), Finish::kAbort);
     if (verb == "step") {
       for (int n = c.words.size() > 1 ? std::stoi(c.words[1]) : 1; n > 0; --n) step(c);
@@ -100,10 +110,16 @@ class Scenario {
     return ids_[name];
   }
 
-  static std::vector<TokenId> tokens(const std::string& text) {
+  std::vector<TokenId> tokens(const std::string& text) {
     std::vector<TokenId> out;
     for (const std::string& range : split(text, '+')) {
       const std::size_t dots = range.find("..");
+      if (dots == std::string::npos) {
+        const std::vector<TokenId>& said = known_[range];
+        EXPECT_FALSE(said.empty()) << range << " has said nothing";
+        out.insert(out.end(), said.begin(), said.end());
+        continue;
+      }
       for (int t = std::stoi(range.substr(0, dots)), end = std::stoi(range.substr(dots + 2)); t < end; ++t) {
         out.push_back({t});
       }
@@ -150,6 +166,13 @@ class Scenario {
     scheduler_ = std::make_unique<Scheduler>(s, *policy_, *kv_);
     executor_ = std::make_unique<test::ToyExecutor>(config_, *scheduler_);
     executor_->move_fails = [this](const BlockMove&) { return fail_moves_; };
+    executor_->end_of = [this](const StepRow& row) {
+      const auto end = ends_.find(row.seq);
+      if (end == ends_.end() || (end->second == RowEnd::kStopped && row.num_samples == 0)) return RowEnd::kGoesOn;
+      const RowEnd how = end->second;
+      ends_.erase(end);
+      return how;
+    };
   }
 
   void admit(const Command& c) {
@@ -190,16 +213,33 @@ class Scenario {
     refusal_ = scheduler_->fork(id(c.words.at(1)), id(c.words.at(2)), limits, now_);
   }
 
-  void step(const Command& c) {
+  void plan(const Command& c) {
     now_ = Micros{c.number("at", now_.count())};
     scheduler_->expire(now_);
-    if (!scheduler_->schedule(plan_)) return;
-    scheduler_->commit(plan_);
+    note();
+    has_plan_ = scheduler_->schedule(plan_, c.count("budget", ~0U));
+    if (has_plan_) scheduler_->commit(plan_);
+  }
+  void run() {
+    ASSERT_TRUE(std::exchange(has_plan_, false)) << "there is no plan to run";
     executor_->run(plan_, result_);
     scheduler_->apply(result_);
+    note();
+  }
+  void note() {  // before the next commit forgets those that ended
     for (const auto& [name, seq] : ids_) {
-      if (const Sequence* q = scheduler_->find(seq)) outputs_[name] = q->outputs();
+      const Sequence* q = scheduler_->find(seq);
+      if (q == nullptr) continue;
+      outputs_[name] = q->outputs(), known_[name] = q->known, finish_[name] = q->finish;
+      const std::span<const TokenId> known(q->known);
+      EXPECT_TRUE(std::ranges::equal(known.subspan(q->prompt_tokens),
+                                     test::toy_output(known.first(q->prompt_tokens), q->outputs())))
+          << name << " says something else than it would alone";
     }
+  }
+  void step(const Command& c) {
+    plan(c);
+    if (has_plan_) run();
   }
 
   static std::string text_of(const Refusal& r) {
@@ -266,7 +306,8 @@ class Scenario {
       is = join(log.events, [](const KvEvent& e) {
         const char* const names[] = {"stored", "removed", "cleared"};
         return std::to_string(e.number) + ":" + names[static_cast<int>(e.kind)] +
-               (e.num_blocks > 0 ? ":" + std::to_string(e.num_blocks) : "");
+               (e.num_blocks > 0 ? ":" + std::to_string(e.num_blocks) : "") +
+               (e.group.value > 0 ? "@" + std::to_string(e.group.value) : "");
       });
     } else if (what == "finished") {
       is = join(plan_.finished, [&](SeqId seq) { return names_[seq]; });
@@ -277,6 +318,35 @@ class Scenario {
     } else if (what == "refused") {
       is = text_of(std::exchange(refusal_, {}));
       wanted = c.text("why", "") + " " + c.text("asked", "") + " " + c.text("limit", "");
+    } else if (what == "owners") {
+      wanted = c.words.at(3);
+      is = std::to_string(kv_->owners({static_cast<std::uint32_t>(std::stoul(c.words.at(2)))}));
+    } else if (what == "counters") {
+      const SchedulerCounters& n = scheduler_->counters();
+      const std::map<std::string, std::uint64_t> all = {{"steps", n.steps},
+                                                        {"computed", n.computed_tokens},
+                                                        {"sampled", n.sampled_tokens},
+                                                        {"queried", n.queried_tokens},
+                                                        {"cached", n.cached_tokens},
+                                                        {"forked", n.forked_tokens},
+                                                        {"preempted", n.preempted},
+                                                        {"swapped", n.swapped},
+                                                        {"lost", n.lost_tokens},
+                                                        {"restored", n.restored_tokens},
+                                                        {"failed_moves", n.failed_moves},
+                                                        {"finished", n.finished},
+                                                        {"moved_runs", kv_->counters().moved_runs},
+                                                        {"copies", kv_->counters().copies},
+                                                        {"evictions", kv_->counters().evictions}};
+      for (const auto& [key, value] : c.options) {
+        ASSERT_TRUE(all.contains(key)) << "no such counter: " << key;
+        EXPECT_EQ(std::to_string(all.at(key)), value) << key;
+      }
+      return;
+    } else if (what == "finish") {
+      const char* const names[] = {"none", "stop", "length", "abort", "deadline", "error"};
+      wanted = c.words.at(3);
+      is = names[static_cast<int>(finish_[c.words.at(2)])];
     } else if (what == "outputs") {
       wanted = c.from(3);
       is = std::to_string(outputs_[c.words.at(2)]);
@@ -294,10 +364,13 @@ class Scenario {
   std::map<std::string, SeqId> ids_;
   std::map<SeqId, std::string> names_;
   std::map<std::string, std::uint32_t> outputs_;
+  std::map<std::string, std::vector<TokenId>> known_;
+  std::map<std::string, Finish> finish_;
+  std::map<SeqId, RowEnd> ends_;  // of the next rows
   Micros now_{};
   Refusal refusal_;
   int hit_ = 0;
-  bool fail_moves_ = false;
+  bool fail_moves_ = false, has_plan_ = false;
   StepPlan plan_;
   StepResult result_;
 };
