@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -61,6 +62,14 @@ class Scenario {
     const std::string& verb = c.words.at(0);
     const bool asks = verb == "expect" && c.words.at(1) == "refused";
     EXPECT_TRUE(asks || refusal_.why == Refusal::Why::kNone) << "the last add was refused: " << text_of(refusal_);
+    if (!asks && c.words.at(1 % c.words.size()) != "counters") {
+      static const std::set<std::string> known = {
+          "blocks",    "block",    "groups",   "len",     "caching",      "memory", "chunk",
+          "host",      "policy",   "aging",    "budget",  "per_token",    "seqs",   "threshold",
+          "watermark", "batching", "queue",    "discard", "preemption",   "salt",   "max",
+          "priority",  "at",       "deadline", "group",   "prompt_logits"};
+      for (const auto& [key, value] : c.options) EXPECT_TRUE(known.contains(key)) << "no such option: " << key;
+    }
     if (verb == "pool") return pool(c);
     if (verb == "scheduler") return scheduler(c);
     if (verb == "admit") return admit(c);
@@ -208,7 +217,9 @@ class Scenario {
 
   void fork(const Command& c) {
     now_ = Micros{c.number("at", now_.count())};
-    SeqLimits limits = scheduler_->find(id(c.words.at(2)))->limits;
+    const Sequence* parent = scheduler_->find(id(c.words.at(2)));
+    ASSERT_NE(parent, nullptr) << "it has ended, or never began";
+    SeqLimits limits = parent->limits;
     limits.max_new_tokens = c.count("max", limits.max_new_tokens);
     refusal_ = scheduler_->fork(id(c.words.at(1)), id(c.words.at(2)), limits, now_);
   }
