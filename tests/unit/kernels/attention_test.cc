@@ -48,7 +48,7 @@ struct Cut {
   bool partial = false;  // single tokens by splits and merge()
 };
 
-/// Blocks in random order, full of stale numbers.
+/// Blocks in random order, full of stale values and keys that are no numbers.
 class Store {
  public:
   Store(const Layer& layer, std::uint32_t block_tokens, Random& random) {
@@ -67,6 +67,13 @@ class Store {
     // Any finite numbers; the pattern has both signs and is not a multiple of a row.
     const std::uint16_t stale[] = {0x4123, 0xC2F1, 0x1234, 0x3333, 0xBEEF, 0x5A5A, 0x8001};
     for (std::size_t i = 0; i < buffer_.size() / 2; ++i) buffer_.as<std::uint16_t>()[i] = stale[i % std::size(stale)];
+    // Keys of masked lanes may be anything: they are NaN of every type, as in blocks that nobody has written.
+    for (std::uint32_t b = 0; b < blocks; ++b) {
+      for (std::uint32_t h = 0; h < layer.kv_heads; ++h) {
+        std::byte* keys = kv_.base + b * kv_.layer_stride_bytes + h * kv_.head_stride_bytes;
+        std::fill_n(keys, kv_.v_offset, std::byte{0xFF});
+      }
+    }
     table_.resize(blocks);
     for (std::uint32_t i = 0; i < blocks; ++i) table_[i] = BlockId{i};
     for (std::uint32_t i = blocks; i-- > 1;) std::swap(table_[i], table_[random.below(i + 1)]);
