@@ -28,7 +28,8 @@ class LocalExecutor final : public Executor {
   using LogitsObserver = std::function<void(SeqId seq, Pos position, std::span<const float> logits)>;
   void observe_logits(LogitsObserver observer) { observer_ = std::move(observer); }
 
-  /// Debug builds: free blocks that no lookup finds are poisoned at the next step.
+  /// Debug builds: free blocks that no lookup finds are poisoned at the next step. Whose row it runs must not have
+  /// ended.
   void poison_freed(std::function<std::vector<BlockId>()> nobodys) { nobodys_ = std::move(nobodys); }
 
  private:
