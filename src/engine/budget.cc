@@ -63,7 +63,7 @@ std::uint32_t StepBudget::choose(const StepTime& time, std::uint32_t num_streams
 /// The time that streams have to bear.
 Nanos StepBudget::longest_step(const StepTime& time, Nanos streams_alone, std::span<const PromptLeft> prompts) const {
   if (limits_.target_tpot) return std::max(*limits_.target_tpot, kLeastStretch * streams_alone);
-  Nanos longest = kMostDecodeSteps * streams_alone;
+  Nanos longest = kMostStreamSteps * streams_alone;
   if (!limits_.target_ttft) return longest;
   Nanos ahead{};  // of prompt work, until this prompt is done
   for (const PromptLeft& p : prompts) {

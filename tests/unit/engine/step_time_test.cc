@@ -126,8 +126,8 @@ TEST(StepBudget, IsTheLargestThatStreamsBear) {
   for (const std::uint32_t depth : {0U, 500U, 1500U, 2900U}) {
     const Load load{.prompts = {{depth, 3000 - depth, true, {}}}};
     const std::uint32_t budget = load.budget();
-    EXPECT_LE(load.step(budget), 8 * load.alone());
-    EXPECT_GT(load.step(budget + 1), 8 * load.alone());
+    EXPECT_LE(load.step(budget), kMostStreamSteps * load.alone());
+    EXPECT_GT(load.step(budget + 1), kMostStreamSteps * load.alone());
     EXPECT_LT(budget, before) << "deeper tokens cost more";
     before = budget;
   }
@@ -192,7 +192,7 @@ TEST(StepBudget, ALatePromptRaisesTheBudget) {
   EXPECT_LT(load.budget(), 512U);
   load.prompts[0].waited = work;
   EXPECT_EQ(load.budget(), 512U) << "late already";
-  load.limits.target_tpot = 8 * load.alone();
+  load.limits.target_tpot = kMostStreamSteps * load.alone();
   EXPECT_EQ(load.budget(), usual) << "never beyond what streams were promised";
 }
 
