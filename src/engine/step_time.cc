@@ -7,6 +7,8 @@
 namespace octavo {
 namespace {
 
+constexpr std::uint32_t kTile = 16;  // tokens of a row that attention takes at a time
+
 constexpr double kRate = 0.1;        // part of an error that one step corrects
 constexpr double kMostRatio = 1.25;  // of observed and predicted: more counts as this, nearer to median than to mean
 constexpr double kLeastCost = 1e-3;  // ns: a cost never gets stuck at zero
@@ -53,8 +55,18 @@ StepTime::StepTime(const StepCosts& c, std::vector<WindowShare> windows)
 
 StepWork StepTime::row(std::uint32_t first_pos, std::uint32_t num_tokens, std::uint32_t num_logits) const {
   StepWork work{1.0 * num_tokens, 1.0 * num_logits, 0, 0};
-  double& keys = num_tokens == 1 ? work.single_keys : work.chunk_keys;
-  for (const WindowShare& w : windows_) keys += w.share * keys_read(first_pos, num_tokens, w.window);
+  for (const WindowShare& w : windows_) {
+    for (std::uint32_t done = 0; done < num_tokens;) {
+      // Full tiles together, then what is left, between the price of one token and that of a tile.
+      const std::uint32_t left = num_tokens - done;
+      const std::uint32_t count = left < kTile ? left : left / kTile * kTile;
+      const double keys = w.share * keys_read(first_pos + done, count, w.window);
+      const double filled = count >= kTile ? 1 : (count - 1.0) / (kTile - 1.0);
+      work.chunk_keys += filled * keys * (count >= kTile ? 1 : 1.0 * kTile / count);
+      work.single_keys += (1 - filled) * keys / count;
+      done += count;
+    }
+  }
   return work;
 }
 

@@ -3,7 +3,8 @@
 //   time = step + token * tokens + logit_row * logit_rows + chunk_key * chunk_keys + single_key * single_keys
 //
 // Keys are what attention reads: a token at depth 3,000 costs several at depth 0. The 16 tokens of a tile share what
-// they read, a row of one token reads alone; so a key has two prices. Windows bound what a layer reads.
+// they read, a row of one token reads alone; so a key has two prices, and what a part of a tile costs lies between
+// them. Windows bound what a layer reads.
 //
 // Pure arithmetic on values: no clock, no model; a simulator may use it. Nothing here touches a bit of any result.
 #pragma once
@@ -23,8 +24,8 @@ using Nanos = std::chrono::duration<double, std::nano>;
 struct StepWork {
   double tokens = 0;       // through the weights
   double logit_rows = 0;   // through the output head
-  double chunk_keys = 0;   // read by rows of several tokens, mean over the layers
-  double single_keys = 0;  // read by rows of one token, mean over the layers
+  double chunk_keys = 0;   // read by the tokens of full tiles, mean over the layers
+  double single_keys = 0;  // read by tokens alone, mean over the layers
   friend constexpr bool operator==(const StepWork&, const StepWork&) = default;
   constexpr StepWork& operator+=(const StepWork& b) {
     tokens += b.tokens, logit_rows += b.logit_rows, chunk_keys += b.chunk_keys, single_keys += b.single_keys;

@@ -27,12 +27,26 @@ StepSamples samples_of(const StepTime& time, bool deep) {
 }
 
 TEST(StepTime, CountsTheKeysThatATokenReads) {
-  const StepTime full = machine();
-  EXPECT_EQ(full.row(0, 4, 1), (StepWork{4, 1, 1 + 2 + 3 + 4, 0}));
-  EXPECT_EQ(full.row(9, 1, 1), (StepWork{1, 1, 0, 10}));
-  EXPECT_EQ(full.row(100, 2, 0), (StepWork{2, 0, 101 + 102, 0}));
-  const StepTime windowed = machine({{8, 0.75}, {0, 0.25}});
-  EXPECT_DOUBLE_EQ(windowed.row(6, 3, 0).chunk_keys, 0.75 * (7 + 8 + 8) + 0.25 * (7 + 8 + 9));
+  const StepTime full({}, {{0, 1}});
+  EXPECT_EQ(full.row(0, 1, 1), (StepWork{1, 1, 0, 1}));
+  EXPECT_EQ(full.row(999, 1, 1), (StepWork{1, 1, 0, 1000}));
+  EXPECT_EQ(full.row(0, 16, 1), (StepWork{16, 1, 16 * 17 / 2, 0}));
+  EXPECT_EQ(full.row(100, 32, 0), (StepWork{32, 0, 32 * 100 + 32 * 33 / 2, 0}));
+  EXPECT_EQ(full.row(0, 17, 0), full.row(0, 16, 0) + full.row(16, 1, 0));
+  const StepTime windowed({}, {{8, 0.75}, {0, 0.25}});
+  EXPECT_DOUBLE_EQ(windowed.row(6, 16, 0).chunk_keys, 0.75 * (7 + 15 * 8) + 0.25 * (16 * 6 + 16 * 17 / 2));
+}
+
+TEST(StepTime, APartOfATileCostsBetweenATokenAndATile) {
+  const StepTime time({0, 0, 0, 1, 3}, {{0, 1}});  // alone three times as dear as in a tile
+  const Nanos one = time.added(time.row(1000, 1, 0)), tile = time.added(time.row(1000, 16, 0));
+  Nanos before = one;
+  for (std::uint32_t n = 2; n <= 16; ++n) {
+    const Nanos part = time.added(time.row(1000, n, 0));
+    EXPECT_GT(part, before);
+    EXPECT_NEAR((part - one) / (tile - one), (n - 1) / 15.0, 0.01);
+    before = part;
+  }
 }
 
 TEST(StepTime, FitFindsTheCostsThatMadeTheSamples) {
