@@ -7,6 +7,7 @@
 #pragma once
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "octavo/request.h"
 #include "octavo/result.h"
 #include "octavo/tokenizer.h"
+#include "octavo/trace.h"
 
 namespace octavo {
 
@@ -50,10 +52,16 @@ struct EngineReport {
 struct EngineStats {
   std::uint32_t running = 0, waiting = 0;
   std::uint32_t blocks_total = 0, blocks_used = 0;
+  std::uint32_t blocks_cached = 0;  // free, but still found by a lookup
+  std::uint32_t host_slots_total = 0, host_slots_used = 0;
   std::uint64_t steps = 0, computed_tokens = 0;  // every token that went through the weights
-  std::uint64_t prompt_tokens = 0, generated_tokens = 0, preemptions = 0;
-  std::uint64_t prefix_queries = 0, prefix_hits = 0;  // tokens
-  std::uint64_t finished_stop = 0, finished_length = 0, finished_abort = 0, finished_error = 0;
+  std::uint64_t prompt_tokens = 0, generated_tokens = 0;
+  std::uint64_t admitted = 0, resumed = 0;  // sequences that started to run; of those, had run before
+  std::uint64_t preemptions = 0, preemptions_recompute = 0, preemptions_swap = 0;
+  std::uint64_t prefix_queries = 0, prefix_hits = 0;  // prompt tokens of sequences that ran for the first time
+  std::uint64_t recovered_tokens = 0;                 // of preempted sequences, cached or kept on the host
+  std::uint64_t finished_stop = 0, finished_length = 0, finished_abort = 0, finished_deadline = 0, finished_error = 0;
+  std::uint64_t trace_lost = 0;  // records that the trace file could not take
   /// Steps by tokens in the step: <= 1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, more.
   std::array<std::uint64_t, 12> step_tokens{};
 };
@@ -75,6 +83,11 @@ class Engine {
   [[nodiscard]] virtual const Tokenizer* tokenizer() const = 0;         // nullptr: the folder has none
   [[nodiscard]] virtual const ChatTemplate* chat_template() const = 0;  // nullptr: the model has none
   [[nodiscard]] virtual EngineStats stats() const = 0;
+  /// The last `most` steps, oldest first; about a thousand are kept.
+  [[nodiscard]] virtual std::vector<RecentStep> recent_steps(std::size_t most) const = 0;
+
+  /// Forgets all cached prefixes, between two steps. kBusy while any sequence holds KV blocks.
+  [[nodiscard]] virtual Result<> reset_prefix_cache() = 0;
 
   /// Refuses new requests, waits for the running ones until `timeout`, then aborts the rest. True: all finished.
   virtual bool drain(std::chrono::milliseconds timeout) = 0;

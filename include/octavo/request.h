@@ -1,6 +1,7 @@
 // What a client asks for and what comes back: plain structs, documented per field.
 #pragma once
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -35,12 +36,15 @@ struct SamplingParams {
   std::optional<std::uint32_t> prompt_logprobs;  // the same for every prompt token
 };
 
+inline constexpr std::size_t kMaxCacheSaltBytes = 256;
+inline constexpr std::chrono::milliseconds kMaxDeadline{1'000'000'000};  // 11 days
+
 struct Request {
   std::vector<TokenId> prompt;  // [1..max_model_len)
   SamplingParams params;
   std::int32_t priority = 0;                          // lower is served first (policy priority)
   std::string cache_salt;                             // only requests of equal salt share cached prefixes
-  std::optional<std::chrono::milliseconds> deadline;  // from arrival; the request then ends with kDeadline
+  std::optional<std::chrono::milliseconds> deadline;  // from arrival; then it ends with kError and ErrorCode::kDeadline
 };
 
 enum class FinishReason : std::uint8_t { kStop, kLength, kAbort, kError };

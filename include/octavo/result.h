@@ -16,6 +16,8 @@ enum class ErrorCode : std::uint8_t {
   kCorrupt,          // a file's bytes contradict its format; the message has file, offset and reason
   kExhausted,        // queue full, memory: HTTP 429, retry later
   kUnavailable,      // draining or loading: HTTP 503
+  kBusy,             // not while others use it: HTTP 409
+  kDeadline,         // the request's own deadline has passed: HTTP 504
   kAborted,          // the client asked for it
   kIo,               // the operating system said no
   kInternal,         // our own mistake, told and survived

@@ -34,9 +34,9 @@ ActiveRequest::ActiveRequest(RequestId id, std::shared_ptr<const Request> reques
   open_choices_ = params.n;
 }
 
-void ActiveRequest::scheduled(std::uint32_t index, Micros now) {
-  Timings& timings = choices_[index].timings;
-  if (timings.scheduled == Micros{}) timings.scheduled = now;
+void ActiveRequest::scheduled(std::uint32_t index, Micros now, std::uint32_t cached_tokens) {
+  choices_[index].timings.scheduled = now;
+  choices_[index].usage.cached_tokens = cached_tokens;
 }
 
 bool ActiveRequest::token(std::uint32_t index, TokenId token, bool ends, SequenceSampling& sampling, Micros now) {
@@ -62,10 +62,7 @@ bool ActiveRequest::token(std::uint32_t index, TokenId token, bool ends, Sequenc
 void ActiveRequest::finish(std::uint32_t index, Finish why, const Sequence* sequence, SequenceSampling* sampling) {
   Choice& choice = choices_[index];
   if (!choice.open) return;
-  if (sequence != nullptr) {
-    choice.timings.preemptions = sequence->preemptions;
-    choice.usage.cached_tokens = sequence->cached_tokens;
-  }
+  if (sequence != nullptr) choice.timings.preemptions = sequence->preemptions;
   OutputEvent out = event(index);
   if (index == 0 && sampling != nullptr) out.prompt_logprobs = std::exchange(sampling->prompt_logprobs, {});
   out.finish = reason_of(why);
@@ -79,7 +76,12 @@ void ActiveRequest::finish(std::uint32_t index, Finish why, const Sequence* sequ
     }
   }
   out.stop_token = choice.stop_token;
-  if (why == Finish::kDeadline) out.error = Error{ErrorCode::kExhausted, "the request's deadline has passed", ""};
+  if (why == Finish::kDeadline) {
+    out.error = Error{ErrorCode::kDeadline,
+                      "the deadline of " + std::to_string(request_->deadline->count()) +
+                          " ms has passed before the request was complete: allow more time or ask for less",
+                      "deadline_ms"};
+  }
   if (why == Finish::kError) {
     out.error = Error{ErrorCode::kInternal,
                       "the model's output was not a number (a damaged model file, or activations out of range)", ""};

@@ -27,7 +27,9 @@ class ActiveRequest {
   [[nodiscard]] std::uint32_t num_choices() const { return static_cast<std::uint32_t>(choices_.size()); }
   [[nodiscard]] bool done() const { return open_choices_ == 0; }
 
-  void scheduled(std::uint32_t choice, Micros now);
+  /// It runs for the first time.
+  void scheduled(std::uint32_t choice, Micros now, std::uint32_t cached_tokens);
+  [[nodiscard]] bool has_token(std::uint32_t choice) const { return choices_[choice].usage.completion_tokens > 0; }
   /// A sampled token. True: a stop string was found; the caller ends the sequence, and finish() follows.
   [[nodiscard]] bool token(std::uint32_t choice, TokenId token, bool ends, SequenceSampling& sampling, Micros now);
   /// The choice is over; what its text still held back goes out.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -14,6 +15,7 @@
 
 #include "base/published.h"
 #include "engine/active_request.h"
+#include "engine/observer.h"
 #include "engine/resources.h"
 #include "sample/validate.h"
 
@@ -69,8 +71,12 @@ class Collector {
 
 class LocalEngine final : public Engine {
  public:
-  explicit LocalEngine(std::unique_ptr<EngineResources> resources, const EngineConfig& config)
-      : r_(std::move(resources)), max_queued_(config.max_queued), thread_([this] { loop(); }) {}
+  LocalEngine(std::unique_ptr<EngineResources> resources, std::unique_ptr<TraceWriter> trace,
+              const EngineConfig& config)
+      : r_(std::move(resources)),
+        max_queued_(config.max_queued),
+        observer_(std::move(trace)),
+        thread_([this] { loop(); }) {}
 
   ~LocalEngine() override {
     {
@@ -134,6 +140,19 @@ class LocalEngine final : public Engine {
   const Tokenizer* tokenizer() const override { return r_->tokenizer.get(); }
   const ChatTemplate* chat_template() const override { return r_->chat_template ? &*r_->chat_template : nullptr; }
   EngineStats stats() const override { return stats_.load(); }
+  std::vector<RecentStep> recent_steps(std::size_t most) const override { return observer_.recent(most); }
+
+  Result<> reset_prefix_cache() override {
+    std::promise<Result<>> done;
+    std::future<Result<>> answer = done.get_future();
+    {
+      const std::lock_guard lock(mutex_);
+      resets_.push_back(&done);
+      has_mail_.store(true, std::memory_order_release);
+      wake_.notify_one();
+    }
+    return answer.get();
+  }
 
   bool drain(std::chrono::milliseconds timeout) override {
     std::unique_lock lock(mutex_);
@@ -174,6 +193,18 @@ class LocalEngine final : public Engine {
                      "prompt"};
       }
     }
+    if (request.cache_salt.size() > kMaxCacheSaltBytes) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("cache_salt has {} bytes, the limit is {}: send a hash of it instead",
+                               request.cache_salt.size(), kMaxCacheSaltBytes),
+                   "cache_salt"};
+    }
+    if (request.deadline && (request.deadline->count() < 1 || *request.deadline > kMaxDeadline)) {
+      return Error{
+          ErrorCode::kInvalidArgument,
+          fmt::format("deadline_ms is {}, but must be from 1 to {}", request.deadline->count(), kMaxDeadline.count()),
+          "deadline_ms"};
+    }
     const std::uint64_t prompt = request.prompt.size();
     const std::uint64_t total = prompt + request.params.max_tokens;
     if (total > r_->report.max_model_len) {
@@ -203,11 +234,13 @@ class LocalEngine final : public Engine {
   void take_mail() {
     std::vector<Mail> arrived;
     std::vector<RequestId> aborted;
+    std::vector<std::promise<Result<>>*> resets;
     bool all = false;
     {
       const std::lock_guard lock(mutex_);
       arrived.swap(inbox_);
       aborted.swap(aborts_);
+      resets.swap(resets_);
       all = std::exchange(abort_all_, false);
       has_mail_.store(false, std::memory_order_release);
     }
@@ -215,7 +248,18 @@ class LocalEngine final : public Engine {
     for (const RequestId id : aborted) end(id, Finish::kAbort);
     if (all) end_everything();
     deliver_ended();
+    for (std::promise<Result<>>* done : resets) done->set_value(forget_prefixes());
     publish();
+  }
+
+  Result<> forget_prefixes() {
+    if (r_->kv->reset_prefix_cache()) return Ok{};
+    const KvCounters kv = r_->kv->counters();
+    return Error{
+        ErrorCode::kBusy,
+        fmt::format("the prefix cache is in use: {} sequences hold {} of {} KV blocks; retry when they are done",
+                    r_->scheduler->num_running(), kv.blocks_total - kv.blocks_free, kv.blocks_total),
+        ""};
   }
 
   void start(Mail mail) {
@@ -233,6 +277,8 @@ class LocalEngine final : public Engine {
       limits.max_new_tokens = params.max_tokens;
       limits.priority = mail.request->priority;
       limits.prompt_logits = params.prompt_logprobs.has_value() && choice == 0;
+      limits.cache_salt = mail.request->cache_salt;
+      if (mail.request->deadline) limits.deadline = mail.arrival + *mail.request->deadline;
       r_->sampling->add(seq, mail.request, seed, choice);
       owners_[seq.value] = {&active, choice};
       const Refusal refusal = choice == 0 ? r_->scheduler->add(seq, limits, mail.request->prompt, mail.arrival)
@@ -241,6 +287,7 @@ class LocalEngine final : public Engine {
       refuse(active, seq, refusal);
       return;
     }
+    observer_.arrived(mail.id, *mail.request, mail.arrival);
   }
 
   void refuse(Active& active, SeqId at, const Refusal& refusal) {
@@ -275,24 +322,49 @@ class LocalEngine final : public Engine {
   /// One plan, run and applied. False: the scheduler had nothing to do.
   bool step() {
     Scheduler& scheduler = *r_->scheduler;
-    const Micros now = steady_now();
-    scheduler.expire(now);
+    StepFacts facts;
+    facts.begin = steady_now();
+    scheduler.expire(facts.begin);
     deliver_ended();
-    if (!scheduler.schedule(plan_, r_->pacer->budget(scheduler, *r_->kv, now))) return false;
+    facts.budget = r_->pacer->budget(scheduler, *r_->kv, facts.begin);
+    if (!scheduler.schedule(plan_, facts.budget)) return false;
     scheduler.commit(plan_);
     const Micros begin = steady_now();
-    for (const StepRow& row : plan_.rows) {
-      const Owner owner = owners_.at(row.seq.value);
-      owner.active->request.scheduled(owner.choice, begin);
+    for (const Admission& admission : plan_.admitted) {
+      if (admission.resumed == 0) facts.lookup_tokens += start_running(admission, begin);
     }
+    list_batch();
     r_->executor->run(plan_, result_);
-    r_->pacer->observe(plan_, steady_now() - begin);
+    const Micros end = steady_now();
+    facts.run = end - begin;
+    r_->pacer->observe(plan_, facts.run);
     scheduler.apply(result_);
-    deliver_tokens(steady_now());
+    deliver_tokens(end);
+    facts.running = scheduler.num_running(), facts.waiting = scheduler.num_waiting();
+    facts.kv = r_->kv->counters();
+    facts.duration = steady_now() - facts.begin;
+    observer_.step(plan_, result_, facts, batch_);  // who gets a last event finds its step recorded
     deliver_ended();
-    count_step();
     publish();
     return true;
+  }
+
+  /// Prompt tokens that were looked up in the prefix cache.
+  std::uint32_t start_running(const Admission& admission, Micros now) {
+    const Owner owner = owners_.at(admission.seq.value);
+    owner.active->request.scheduled(owner.choice, now, admission.cached_tokens);
+    observer_.scheduled(owner.active->request.id(), owner.choice, now, admission.cached_tokens);
+    const Sequence& sequence = *r_->scheduler->find(admission.seq);
+    const bool looks_up = r_->kv->config().prefix_caching && !sequence.limits.prompt_logits;
+    return looks_up ? sequence.prompt_tokens : 0;
+  }
+
+  void list_batch() {
+    batch_.clear();
+    for (const StepRow& row : plan_.rows) {
+      const Owner owner = owners_.at(row.seq.value);
+      batch_.push_back({owner.active->request.id(), owner.choice, row.first_pos.value, row.num_tokens, row.num_prompt});
+    }
   }
 
   void deliver_tokens(Micros now) {
@@ -301,9 +373,10 @@ class LocalEngine final : public Engine {
       const auto owner = owners_.find(row.seq.value);
       if (owner == owners_.end()) continue;
       ActiveRequest& request = owner->second.active->request;
-      const bool stopped = request.token(owner->second.choice, result_.tokens[row.tokens_begin],
-                                         row.end == RowEnd::kStopped, r_->sampling->at(row.seq), now);
-      ++counted_.generated_tokens;
+      const std::uint32_t choice = owner->second.choice;
+      observer_.token(request.id(), choice, now, !request.has_token(choice));
+      const bool stopped = request.token(choice, result_.tokens[row.tokens_begin], row.end == RowEnd::kStopped,
+                                         r_->sampling->at(row.seq), now);
       if (stopped) r_->scheduler->finish(row.seq, Finish::kStop);
     }
   }
@@ -311,8 +384,10 @@ class LocalEngine final : public Engine {
   void deliver_ended() {
     bool any = false;
     for (const SeqId seq : r_->scheduler->ended()) {
-      if (!owners_.contains(seq.value)) continue;  // delivered already
-      count_finish(r_->scheduler->find(seq)->finish);
+      const auto found = owners_.find(seq.value);
+      if (found == owners_.end()) continue;  // delivered already
+      const Owner owner = found->second;
+      observer_.finished(owner.active->request.id(), owner.choice, steady_now(), *r_->scheduler->find(seq));
       any = true;
     }
     if (!any) return;
@@ -335,35 +410,23 @@ class LocalEngine final : public Engine {
     if (--open_requests_ == 0) idle_.notify_all();
   }
 
-  void count_finish(Finish why) {
-    switch (why) {
-      case Finish::kStop: ++counted_.finished_stop; break;
-      case Finish::kLength: ++counted_.finished_length; break;
-      case Finish::kAbort: ++counted_.finished_abort; break;
-      default: ++counted_.finished_error; break;
-    }
-  }
-
-  void count_step() {
-    constexpr std::array<std::size_t, 11> kBuckets = {1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096};
-    const auto bucket = std::lower_bound(kBuckets.begin(), kBuckets.end(), plan_.tokens.size());
-    ++counted_.step_tokens[static_cast<std::size_t>(bucket - kBuckets.begin())];
-  }
-
   void publish() {
     const SchedulerCounters& scheduled = r_->scheduler->counters();
     const KvCounters kv = r_->kv->counters();
-    EngineStats stats = counted_;
+    EngineStats stats = observer_.counted();
     stats.running = r_->scheduler->num_running();
     stats.waiting = r_->scheduler->num_waiting();
     waiting_.store(stats.waiting);
     stats.blocks_total = kv.blocks_total;
     stats.blocks_used = kv.blocks_total - kv.blocks_free;
+    stats.blocks_cached = kv.blocks_cached;
+    stats.host_slots_total = kv.host_total;
+    stats.host_slots_used = kv.host_total - kv.host_free;
     stats.steps = scheduled.steps;
     stats.computed_tokens = scheduled.computed_tokens;
     stats.prompt_tokens = scheduled.prompt_tokens;
     stats.preemptions = scheduled.preempted;
-    stats.prefix_hits = scheduled.cached_tokens;
+    stats.trace_lost = observer_.trace_lost();
     stats_.store(stats);
   }
 
@@ -375,6 +438,7 @@ class LocalEngine final : public Engine {
   std::condition_variable wake_, idle_;
   std::vector<Mail> inbox_;
   std::vector<RequestId> aborts_;
+  std::vector<std::promise<Result<>>*> resets_;  // their callers wait
   bool abort_all_ = false;
   bool draining_ = false;
   std::uint64_t last_request_ = 0;
@@ -391,7 +455,8 @@ class LocalEngine final : public Engine {
   std::mt19937_64 seeds_{std::random_device{}()};
   StepPlan plan_;
   StepResult result_;
-  EngineStats counted_;  // what neither scheduler nor KV counts
+  std::vector<BatchRow> batch_;  // like plan_.rows
+  Observer observer_;
 
   std::thread thread_;  // last: it starts when all else is there
 };
@@ -400,7 +465,8 @@ class LocalEngine final : public Engine {
 
 Result<std::unique_ptr<Engine>> Engine::load(const EngineConfig& config, const Progress& progress) {
   OCTAVO_TRY(std::unique_ptr<EngineResources> resources, load_resources(config, progress));
-  return std::unique_ptr<Engine>(std::make_unique<LocalEngine>(std::move(resources), config));
+  OCTAVO_TRY(std::unique_ptr<TraceWriter> trace, open_trace(config, resources->report));
+  return std::unique_ptr<Engine>(std::make_unique<LocalEngine>(std::move(resources), std::move(trace), config));
 }
 
 }  // namespace octavo

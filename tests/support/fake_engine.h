@@ -62,7 +62,8 @@ struct FakeEngineConfig {
   std::uint32_t max_running = 64;
   std::uint32_t max_queued = 4096;
   std::uint32_t max_model_len = 4096;
-  bool fails = false;  // every request ends with kError at its second token
+  bool fails = false;               // every request ends with kError at its second token
+  std::uint32_t cached_tokens = 0;  // of every prompt
 };
 
 class FakeEngine final : public Engine {
@@ -127,6 +128,15 @@ class FakeEngine final : public Engine {
     return stats;
   }
 
+  [[nodiscard]] std::vector<RecentStep> recent_steps(std::size_t /*most*/) const override { return {}; }
+
+  Result<> reset_prefix_cache() override {
+    const std::lock_guard lock(mutex_);
+    if (!running_.empty()) return Error{ErrorCode::kBusy, "The fake engine's cache is in use.", {}};
+    ++resets_;
+    return Ok{};
+  }
+
   bool drain(std::chrono::milliseconds timeout) override {
     std::unique_lock lock(mutex_);
     draining_ = true;
@@ -141,6 +151,10 @@ class FakeEngine final : public Engine {
 
   /// Requests that ended because they were aborted.
   [[nodiscard]] std::uint64_t aborted() const { return stats().finished_abort; }
+  [[nodiscard]] std::uint32_t resets() const {
+    const std::lock_guard lock(mutex_);
+    return resets_;
+  }
   [[nodiscard]] std::vector<Request> seen() const {
     const std::lock_guard lock(mutex_);
     return seen_;
@@ -189,6 +203,13 @@ class FakeEngine final : public Engine {
         event.last = true;
         events.push_back(std::move(event));
         ++stats_.finished_abort;
+      } else if (active.request.deadline && active.arrival + *active.request.deadline <= now()) {
+        OutputEvent event = event_of(active, 0);
+        event.finish = FinishReason::kError;
+        event.error = Error{ErrorCode::kDeadline, "The fake engine's deadline has passed.", "deadline_ms"};
+        event.last = true;
+        events.push_back(std::move(event));
+        ++stats_.finished_deadline;
       } else if (&queue == &running_ && active.due <= now()) {
         events = advance(active);
       }
@@ -210,7 +231,7 @@ class FakeEngine final : public Engine {
     OutputEvent event;
     event.request = active.id;
     event.choice = choice;
-    event.usage = {static_cast<std::uint32_t>(active.request.prompt.size()), active.generated, 0};
+    event.usage = {static_cast<std::uint32_t>(active.request.prompt.size()), active.generated, config_.cached_tokens};
     event.timings = {active.arrival, active.scheduled, active.first, active.first, 0};
     return event;
   }
@@ -311,6 +332,7 @@ class FakeEngine final : public Engine {
   std::set<std::uint64_t> aborted_;
   std::vector<Request> seen_;
   EngineStats stats_;
+  std::uint32_t resets_ = 0;
   std::uint64_t next_id_ = 1;
   bool draining_ = false, ends_ = false;
   std::thread thread_;

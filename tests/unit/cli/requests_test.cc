@@ -45,6 +45,8 @@ class EchoEngine : public Engine {
   const Tokenizer* tokenizer() const override { return nullptr; }
   const ChatTemplate* chat_template() const override { return nullptr; }
   EngineStats stats() const override { return {}; }
+  std::vector<RecentStep> recent_steps(std::size_t) const override { return {}; }
+  Result<> reset_prefix_cache() override { return Ok{}; }
   bool drain(std::chrono::milliseconds) override { return true; }
 
  private:

@@ -1,0 +1,51 @@
+// What one step of the engine did, as a value: for boards, tests and the trace file (docs/trace.md).
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "octavo/ids.h"
+
+namespace octavo {
+
+/// Moments are of the steady clock, in microseconds. Gauges are of the end of the step.
+struct StepRecord {
+  std::uint64_t step = 0;        // consecutive, from 1
+  std::int64_t begin_us = 0;     // the scheduler is asked for a plan
+  std::int64_t run_us = 0;       // in the executor
+  std::int64_t duration_us = 0;  // until its tokens are delivered
+  // What was computed.
+  std::uint32_t rows = 0, decode_rows = 0, prompt_rows = 0, failed_rows = 0;  // a prompt row holds prompt tokens
+  std::uint32_t tokens = 0, prompt_tokens = 0;                                // through the weights; of those, prompt
+  std::uint32_t budget = 0;  // the most tokens that this step was allowed
+  std::uint32_t sampled_tokens = 0;
+  // Who came and went.
+  std::uint32_t admitted = 0, resumed = 0;  // all that started to run; of those, had run before
+  std::uint32_t preempted_recompute = 0, preempted_swap = 0;
+  std::uint32_t finished = 0;          // since the step before
+  std::uint64_t lookup_tokens = 0;     // prompts of the newly admitted that were looked up in the prefix cache
+  std::uint64_t cached_tokens = 0;     // found there, or shared with the sequence they forked from
+  std::uint64_t recovered_tokens = 0;  // of resumed ones, cached or restored: not computed again
+  std::uint64_t lost_tokens = 0;       // computed, then given up by preemption
+  // What is left.
+  std::uint32_t running = 0, waiting = 0;
+  std::uint32_t blocks_free = 0, blocks_cached = 0, blocks_used = 0;  // cached ones are free, too
+  std::uint32_t host_used = 0;                                        // slots of the host pool
+  std::uint32_t saves = 0, loads = 0, copies = 0, zeros = 0;          // whole blocks moved or cleared by this step
+};
+
+/// One row of a step's batch: positions [first_position, first_position + tokens) of one choice.
+struct BatchRow {
+  RequestId request;
+  std::uint32_t choice = 0;
+  std::uint32_t first_position = 0;
+  std::uint32_t tokens = 0;
+  std::uint32_t prompt_tokens = 0;  // of those
+};
+
+/// A step and its batch, most urgent row first. `batch` is empty if newer rows have taken its place in the log.
+struct RecentStep {
+  StepRecord record;
+  std::vector<BatchRow> batch;
+};
+
+}  // namespace octavo

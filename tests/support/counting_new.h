@@ -1,0 +1,19 @@
+// Counts what this thread takes from the heap. Include it in one file of a test program: it replaces operator new.
+#pragma once
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+namespace octavo::testing {
+
+inline thread_local std::uint64_t heap_calls = 0;
+
+}  // namespace octavo::testing
+
+void* operator new(std::size_t bytes) {
+  ++octavo::testing::heap_calls;
+  if (void* place = std::malloc(bytes == 0 ? 1 : bytes)) return place;
+  throw std::bad_alloc();
+}
+void operator delete(void* place) noexcept { std::free(place); }
+void operator delete(void* place, std::size_t) noexcept { std::free(place); }
