@@ -49,9 +49,9 @@ int run_cli(int argc, char** argv) {
   program.require_subcommand(1);
   program.get_formatter()->column_width(34);
   const std::vector<Command> commands = {
-      generate_command(program), chat_command(program),     serve_command(program),
-      inspect_command(program),  tokenize_command(program), template_command(program),
-      score_command(program),    bench_command(program),    probe_command(program),
+      generate_command(program), chat_command(program),     serve_command(program), inspect_command(program),
+      tokenize_command(program), template_command(program), score_command(program), bench_command(program),
+      probe_command(program),    trace_command(program),
   };
   for (const Command& command : commands) command.app->set_version_flag("-V,--version", "octavo " OCTAVO_VERSION);
 

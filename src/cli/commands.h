@@ -22,5 +22,6 @@ Command score_command(CLI::App& program);
 Command bench_command(CLI::App& program);
 Command bench_kv_command(CLI::App& bench);  // a subcommand of it
 Command probe_command(CLI::App& program);
+Command trace_command(CLI::App& program);
 
 }  // namespace octavo

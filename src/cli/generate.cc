@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,7 +41,7 @@ Result<std::vector<TokenId>> encode(const Engine& engine, const std::string& tex
   return ids;
 }
 
-/// One line of --prompts: {"prompt"} or {"ids"}, and sampling parameters of its own.
+/// One line of --prompts: {"prompt"} or {"ids"}, and parameters of its own.
 Result<Request> read_request(const std::string& line, const Engine& engine, const GenerateOptions& options) {
   OCTAVO_TRY(const Json object, parse_object(line));
   Fields fields(object);
@@ -47,6 +50,9 @@ Result<Request> read_request(const std::string& line, const Engine& engine, cons
   std::string prompt;
   const bool has_text = fields.read("prompt", prompt), has_ids = fields.read("ids", request.prompt);
   fields.read("priority", request.priority);
+  fields.read("cache_salt", request.cache_salt);
+  std::optional<std::uint32_t> deadline_ms;
+  if (fields.read("deadline_ms", deadline_ms)) request.deadline = std::chrono::milliseconds(*deadline_ms);
   read_sampling(fields, request.params);
   OCTAVO_CHECK_OK(fields.error());
   if (has_text == has_ids) {

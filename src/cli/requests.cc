@@ -141,7 +141,8 @@ Json to_json(const Completion& completion) {
   const Usage& usage = completion.usage;
   out["usage"] = {{"prompt_tokens", usage.prompt_tokens},
                   {"completion_tokens", usage.completion_tokens},
-                  {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
+                  {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+                  {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
   return out;
 }
 

@@ -18,6 +18,8 @@ Shape shape_of(const Error& error) {
     case ErrorCode::kUnsupported: return {400, "invalid_request_error", "unsupported"};
     case ErrorCode::kNotFound:
       return {404, "invalid_request_error", error.field == "model" ? "model_not_found" : "not_found"};
+    case ErrorCode::kBusy: return {409, "conflict_error", "busy"};
+    case ErrorCode::kDeadline: return {504, "timeout_error", "deadline_exceeded"};
     case ErrorCode::kExhausted: return {429, "rate_limit_error", "queue_full"};
     case ErrorCode::kUnavailable:
     case ErrorCode::kAborted: return {503, "service_unavailable_error", "unavailable"};
@@ -64,7 +66,7 @@ Json error_body(const ApiError& error) {
 
 HttpResponse error_response(const ApiError& error) {
   HttpResponse response{.status = error.status, .body = to_text(error_body(error))};
-  if (error.status == 429) response.headers.emplace_back("Retry-After", "1");
+  if (error.status == 429) response.headers.emplace_back("Retry-After", std::to_string(error.retry_after_s));
   if (error.status == 503) {
     response.headers.emplace_back("Retry-After", "5");
     response.close = true;

@@ -22,6 +22,7 @@ struct ApiError {
   std::string param;  // empty: null
   std::string code;
   std::optional<ContextNumbers> context;
+  std::uint32_t retry_after_s = 1;  // told with a 429
 };
 
 [[nodiscard]] ApiError to_api_error(const Error& error);

@@ -76,6 +76,8 @@ std::optional<ApiError> Generation::submit(std::uint32_t default_max_tokens) {
     request.prompt = prompt.ids;
     request.params = call_.params;
     request.priority = call_.priority;
+    request.cache_salt = call_.cache_salt;
+    request.deadline = call_.deadline;
     request.params.max_tokens = static_cast<std::uint32_t>(wanted);
     requests.push_back(std::move(request));
   }
@@ -85,13 +87,20 @@ std::optional<ApiError> Generation::submit(std::uint32_t default_max_tokens) {
       self->exchange_->post([self, i, event = std::move(event)]() mutable { self->on_event(i, std::move(event)); });
     };
     const auto id = service_.engine.submit(std::move(requests[i]), std::move(sink));
-    if (!id) return to_api_error(id.error());
+    if (!id) return told(id.error());
     requests_.push_back(*id);
   }
   return std::nullopt;
 }
 
+ApiError Generation::told(const Error& error) const {
+  ApiError out = to_api_error(error);
+  out.retry_after_s = service_.finish_rate.retry_after_seconds(FinishRate::Clock::now());
+  return out;
+}
+
 void Generation::on_event(std::size_t prompt, OutputEvent event) {
+  if (event.last) service_.finish_rate.finished(FinishRate::Clock::now());
   if (done_) return;
   if (event.finish == FinishReason::kError) {
     return fail(event.error.value_or(Error{ErrorCode::kInternal, "The engine failed on this request.", {}}));
@@ -161,9 +170,8 @@ void Generation::complete() {
 void Generation::fail(const Error& error) {
   abort();
   log(error.message.c_str());
-  const ApiError told = to_api_error(error);
-  if (!call_.stream) return exchange_->reply(error_response(told));
-  exchange_->send_event(to_text(error_body(told)));
+  if (!call_.stream) return exchange_->reply(error_response(told(error)));
+  exchange_->send_event(to_text(error_body(told(error))));
   exchange_->end_events();
 }
 

@@ -34,6 +34,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   };
 
   [[nodiscard]] std::optional<ApiError> submit(std::uint32_t default_max_tokens);
+  [[nodiscard]] ApiError told(const Error& error) const;
   void on_event(std::size_t prompt, OutputEvent event);
   void stream(std::size_t prompt, std::size_t index, OutputEvent& event);
   void collect(std::size_t index, OutputEvent&& event);

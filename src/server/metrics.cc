@@ -34,6 +34,10 @@ std::vector<double> lengths_up_to(std::uint32_t most) {
   }
 }
 
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
 double seconds(std::chrono::microseconds time) { return std::chrono::duration<double>(time).count(); }
 
 std::vector<ClientMetric::Label> label_list(const prometheus::Labels& labels) {
@@ -106,6 +110,8 @@ Metrics::Metrics(std::string model_name, const EngineReport& report)
           histogram("vllm:request_inference_time_seconds", "From the first step to the last token", kRequestSeconds)),
       prompt_length_(
           histogram("vllm:request_prompt_tokens", "Prompt tokens per request", lengths_up_to(report.max_model_len))),
+      prompt_computed_(histogram("vllm:request_prefill_kv_computed_tokens",
+                                 "Prompt tokens per sequence that no cache had", lengths_up_to(report.max_model_len))),
       output_length_(histogram("vllm:request_generation_tokens", "Generated tokens per sequence",
                                lengths_up_to(report.max_model_len))),
       params_n_(histogram("vllm:request_params_n", "The n of requests", kParamsN)),
@@ -138,6 +144,7 @@ void Metrics::event(const OutputEvent& event, std::chrono::microseconds previous
   const bool completed = event.finish == FinishReason::kStop || event.finish == FinishReason::kLength;
   if (!completed) return;
   output_length_.Observe(event.usage.completion_tokens);
+  prompt_computed_.Observe(event.usage.prompt_tokens - event.usage.cached_tokens);
   queue_.Observe(seconds(at.scheduled - at.arrival));
   if (at.first_token == never) return;  // scored only
   prefill_.Observe(seconds(at.first_token - at.scheduled));
@@ -156,26 +163,47 @@ void Metrics::answer(const std::string& handler, const std::string& method, unsi
 
 std::string Metrics::text(const EngineStats& stats) const {
   StatsFamilies out(labels_);
-  const double used = stats.blocks_total == 0 ? 0.0 : static_cast<double>(stats.blocks_used) / stats.blocks_total;
+  const double used = share(stats.blocks_used, stats.blocks_total);
   out.gauge("vllm:num_requests_running", "Sequences being computed", stats.running);
-  out.gauge("vllm:num_requests_waiting", "Requests in the queue", stats.waiting);
+  out.gauge("vllm:num_requests_waiting", "Sequences in the queue", stats.waiting);
+  out.gauge("vllm:num_requests_waiting_by_reason", "Sequences in the queue, by what they wait for", stats.waiting,
+            {{"reason", "capacity"}});
   out.gauge("vllm:kv_cache_usage_perc", "Share of the KV blocks in use, 0 to 1", used);
   out.gauge("vllm:gpu_cache_usage_perc", "Older name of vllm:kv_cache_usage_perc", used);
+  out.gauge("vllm:kv_offload_cpu_cache_usage_perc", "Share of the host slots in use, 0 to 1",
+            share(stats.host_slots_used, stats.host_slots_total));
+  const char* const blocks = "KV blocks, by state; cached ones are free, too";
+  out.gauge("octavo:kv_blocks", blocks, stats.blocks_used, {{"state", "used"}});
+  out.gauge("octavo:kv_blocks", blocks, stats.blocks_total - stats.blocks_used, {{"state", "free"}});
+  out.gauge("octavo:kv_blocks", blocks, stats.blocks_cached, {{"state", "cached"}});
   out.gauge("vllm:cache_config_info", "The KV cache's layout", 1,
             {{"block_size", std::to_string(block_tokens_)},
              {"num_gpu_blocks", std::to_string(num_blocks_)},
              {"cache_dtype", cache_type_}});
   out.counter("vllm:prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache", stats.prefix_queries);
   out.counter("vllm:prefix_cache_hits_total", "Prompt tokens found in the prefix cache", stats.prefix_hits);
+  out.counter("vllm:gpu_prefix_cache_queries_total", "Older name of vllm:prefix_cache_queries_total",
+              stats.prefix_queries);
+  out.counter("vllm:gpu_prefix_cache_hits_total", "Older name of vllm:prefix_cache_hits_total", stats.prefix_hits);
+  out.gauge("vllm:gpu_prefix_cache_hit_rate", "Hits by queries since the start, 0 to 1",
+            share(stats.prefix_hits, stats.prefix_queries));
   out.counter("vllm:num_preemptions_total", "Sequences put back because blocks ran out", stats.preemptions);
+  const char* const preempted = "The same, by what became of their KV";
+  out.counter("octavo:preemptions_total", preempted, stats.preemptions_recompute, {{"kind", "recompute"}});
+  out.counter("octavo:preemptions_total", preempted, stats.preemptions_swap, {{"kind", "swap"}});
   out.counter("vllm:prompt_tokens_total", "Prompt tokens processed", stats.prompt_tokens);
   out.counter("vllm:prompt_tokens_cached_total", "Prompt tokens taken from the prefix cache", stats.prefix_hits);
+  const char* const source = "Prompt tokens, by where their KV came from";
+  out.counter("vllm:prompt_tokens_by_source_total", source, stats.prompt_tokens, {{"source", "local_compute"}});
+  out.counter("vllm:prompt_tokens_by_source_total", source, stats.prefix_hits, {{"source", "local_cache_hit"}});
   out.counter("vllm:generation_tokens_total", "Tokens generated", stats.generated_tokens);
   const char* const finished = "Sequences ended, by reason";
   out.counter("vllm:request_success_total", finished, stats.finished_stop, {{"finished_reason", "stop"}});
   out.counter("vllm:request_success_total", finished, stats.finished_length, {{"finished_reason", "length"}});
   out.counter("vllm:request_success_total", finished, stats.finished_abort, {{"finished_reason", "abort"}});
+  out.counter("vllm:request_success_total", finished, stats.finished_deadline, {{"finished_reason", "deadline"}});
   out.counter("vllm:request_success_total", finished, stats.finished_error, {{"finished_reason", "error"}});
+  out.counter("octavo:trace_lost_total", "Records that the trace file could not take", stats.trace_lost);
   out.step_tokens(stats);
   const auto observed = registry_.Collect();
   out.families.insert(out.families.end(), observed.begin(), observed.end());

@@ -39,7 +39,7 @@ class Metrics {
   std::string cache_type_;
   prometheus::Registry registry_;
   prometheus::Histogram &first_token_, &inter_token_, &per_output_token_, &end_to_end_, &queue_, &prefill_, &decode_,
-      &inference_, &prompt_length_, &output_length_, &params_n_, &params_max_tokens_;
+      &inference_, &prompt_length_, &prompt_computed_, &output_length_, &params_n_, &params_max_tokens_;
   prometheus::Family<prometheus::Counter>& http_requests_;
 };
 

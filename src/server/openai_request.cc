@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -101,6 +102,22 @@ void read_response_format(FieldReader& in) {
   }
 }
 
+void read_cache_salt(FieldReader& in, std::string& salt) {
+  const Json* value = in.find("cache_salt");
+  if (value == nullptr) return;
+  const std::size_t bytes = value->is_string() ? value->get_ref<const std::string&>().size() : 0;
+  if (bytes == 0 || bytes > kMaxCacheSaltBytes) {  // an empty one would share with all who have none
+    return in.refuse("cache_salt", *value, fmt::format("a string of 1 to {} bytes", kMaxCacheSaltBytes));
+  }
+  salt = value->get<std::string>();
+}
+
+void read_deadline(FieldReader& in, std::optional<std::chrono::milliseconds>& deadline) {
+  std::optional<std::int64_t> milliseconds;
+  in.read("deadline_ms", milliseconds, {1, static_cast<double>(kMaxDeadline.count())});
+  if (milliseconds) deadline = std::chrono::milliseconds(*milliseconds);
+}
+
 void read_shared(FieldReader& in, std::uint32_t vocab_size, GenerationCall& call) {
   SamplingParams& params = call.params;
   in.read("model", call.model);
@@ -123,6 +140,8 @@ void read_shared(FieldReader& in, std::uint32_t vocab_size, GenerationCall& call
   in.read("ignore_eos", params.ignore_eos);
   in.read("skip_special_tokens", params.skip_special_tokens);
   in.read("priority", call.priority, {-1e9, 1e9});
+  read_cache_salt(in, call.cache_salt);
+  read_deadline(in, call.deadline);
   in.read("stream", call.stream);
   read_stream_options(in, call);
   read_response_format(in);
@@ -219,6 +238,9 @@ void open_arguments(Json& message) {
   }
 }
 
+constexpr std::array kRoles{"system", "developer", "user", "assistant", "tool"};
+constexpr const char* kRoleList = R"("system", "developer", "user", "assistant" or "tool")";
+
 Result<Json> normal_message(const Json& given, std::size_t index) {
   const auto wrong = [&](const std::string& what) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("messages[{}] {}", index, what), "messages"};
@@ -226,8 +248,9 @@ Result<Json> normal_message(const Json& given, std::size_t index) {
   if (!given.is_object()) return wrong(fmt::format("is {}, but must be an object.", shown(given)));
   FieldReader in(given);
   const Json* role = in.find("role");
-  if (role == nullptr || !role->is_string())
-    return wrong("has no role; it must be \"system\", \"user\", \"assistant\" or \"tool\".");
+  if (role == nullptr) return wrong(fmt::format("has no role; it must be {}.", kRoleList));
+  if (std::find(kRoles.begin(), kRoles.end(), *role) == kRoles.end())
+    return wrong(fmt::format("has the role {}, but it must be {}.", shown(*role), kRoleList));
 
   Json message = given;
   const Json* content = in.find("content");
@@ -263,6 +286,11 @@ void read_messages(FieldReader& in, ChatCall& call) {
 void read_tools(FieldReader& in, ChatCall& call) {
   const Json* tools = in.find("tools");
   if (tools != nullptr && !tools->is_array()) return in.refuse("tools", *tools, "a list of tools");
+  for (std::size_t i = 0; tools != nullptr && i < tools->size(); ++i) {
+    if ((*tools)[i].is_object()) continue;
+    return in.fail("tools", ErrorCode::kInvalidArgument,
+                   fmt::format("tools[{}] is {}, but must be an object.", i, shown((*tools)[i])));
+  }
   const Json* choice = in.find("tool_choice");
   if (choice != nullptr && *choice != "auto" && *choice != "none") {
     return in.fail(
@@ -318,7 +346,9 @@ Result<ChatCall> parse_chat(const Json& body, std::uint32_t vocab_size) {
             "continue_final_message and add_generation_prompt cannot both be true.");
   }
   call.template_kwargs = Json::object();
-  if (const Json* effort = in.find("reasoning_effort")) call.template_kwargs["reasoning_effort"] = *effort;
+  std::string effort;
+  in.read("reasoning_effort", effort);
+  if (!effort.empty()) call.template_kwargs["reasoning_effort"] = effort;
   if (const Json* kwargs = in.find("chat_template_kwargs")) {
     if (!kwargs->is_object())
       in.refuse("chat_template_kwargs", *kwargs, "an object");

@@ -1,6 +1,7 @@
 // The bodies of /v1/completions and /v1/chat/completions as plain structs. Pure functions of the body and the
 // vocabulary's size.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +20,8 @@ struct GenerationCall {
   SamplingParams params;
   std::optional<std::uint32_t> max_tokens;  // none: the endpoint's default
   std::int32_t priority = 0;
+  std::string cache_salt;
+  std::optional<std::chrono::milliseconds> deadline;
   bool stream = false;
   bool include_usage = false;     // a last chunk with the usage
   bool continuous_usage = false;  // and the usage so far in every chunk

@@ -62,6 +62,7 @@ void add_routes(Router& router, Service& service) {
   add("POST", "/detokenize", serve_detokenize);
   add("POST", "/apply-template", serve_apply_template);
   add("GET", "/tokenizer_info", serve_tokenizer_info);
+  add("POST", "/reset_prefix_cache", serve_reset_prefix_cache);
   add("GET", "/metrics", serve_metrics);
   add("GET", "/load", serve_load);
   add("GET", "/version", serve_version);
@@ -133,6 +134,11 @@ void serve_load(Service& service, const std::shared_ptr<Exchange>& exchange) {
 
 void serve_version(Service& service, const std::shared_ptr<Exchange>& exchange) {
   reply_json(*exchange, {{"version", service.version}});
+}
+
+void serve_reset_prefix_cache(Service& service, const std::shared_ptr<Exchange>& exchange) {
+  if (const auto done = service.engine.reset_prefix_cache(); !done) return reply_error(*exchange, done.error());
+  reply_json(*exchange, {{"status", "ok"}});
 }
 
 void serve_metrics(Service& service, const std::shared_ptr<Exchange>& exchange) {

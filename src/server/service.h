@@ -8,6 +8,7 @@
 
 #include "octavo/engine.h"
 #include "server/errors.h"
+#include "server/finish_rate.h"
 #include "server/http.h"
 #include "server/json.h"
 #include "server/metrics.h"
@@ -26,6 +27,7 @@ struct Service {
   std::string version;
   std::int64_t started;  // unix seconds
   Metrics metrics;
+  FinishRate finish_rate;
   std::atomic<bool> draining{false};
   std::atomic<std::uint32_t> at_work{0};  // generations
 };
@@ -46,6 +48,7 @@ void serve_ready(Service& service, const std::shared_ptr<Exchange>& exchange);
 void serve_load(Service& service, const std::shared_ptr<Exchange>& exchange);
 void serve_version(Service& service, const std::shared_ptr<Exchange>& exchange);
 void serve_metrics(Service& service, const std::shared_ptr<Exchange>& exchange);
+void serve_reset_prefix_cache(Service& service, const std::shared_ptr<Exchange>& exchange);
 
 // Shared by them.
 void reply_json(Exchange& exchange, const Json& body);

@@ -69,6 +69,40 @@ TEST(Endpoints, SmallOnes) {
   EXPECT_EQ(running.get("/health?x=1").status, 200U);
 }
 
+TEST(Endpoints, ResetPrefixCache) {
+  FakeEngineConfig config;
+  config.token_delay = std::chrono::milliseconds(20);
+  const RunningServer running(config);
+  EXPECT_EQ(running.post("/reset_prefix_cache", json::object()).status, 200U);
+  EXPECT_EQ(running.engine.resets(), 1U);
+  EXPECT_EQ(running.get("/reset_prefix_cache").status, 405U);
+  std::thread client([&] { running.post("/v1/completions", {{"prompt", "x"}, {"max_tokens", 50}}); });
+  ASSERT_TRUE(eventually([&] { return running.engine.stats().running == 1; }));
+  const Reply busy = running.post("/reset_prefix_cache", json::object());
+  EXPECT_EQ(busy.status, 409U);
+  EXPECT_EQ(code_of(busy), "busy");
+  client.join();
+  EXPECT_EQ(running.engine.resets(), 1U);
+}
+
+TEST(Endpoints, SaltDeadlineAndPriorityReachTheEngine) {
+  FakeEngineConfig config;
+  config.cached_tokens = 2;
+  const RunningServer running(config);
+  const Reply reply = running.post("/v1/completions", {{"prompt", "abcd"},
+                                                       {"max_tokens", 1},
+                                                       {"n", 2},
+                                                       {"cache_salt", "tenant 7"},
+                                                       {"deadline_ms", 60000},
+                                                       {"priority", -3}});
+  ASSERT_EQ(reply.status, 200U) << reply.body;
+  EXPECT_EQ(reply.json()["usage"]["prompt_tokens_details"]["cached_tokens"], 2) << "once, not per choice";
+  const Request seen = running.engine.seen().front();
+  EXPECT_EQ(seen.cache_salt, "tenant 7");
+  EXPECT_EQ(seen.deadline, std::chrono::milliseconds(60000));
+  EXPECT_EQ(seen.priority, -3);
+}
+
 TEST(Endpoints, RequestIds) {
   const RunningServer running;
   EXPECT_EQ(running.get("/health", {{"x-request-id", "mine-7"}}).field("x-request-id"), "mine-7");
@@ -97,6 +131,12 @@ TEST(Endpoints, Metrics) {
           std::string(R"(vllm:request_success_total{engine="0",model_name="fake",finished_reason="length"} 1)"),
           std::string(
               R"(vllm:cache_config_info{engine="0",model_name="fake",block_size="16",num_gpu_blocks="1024",cache_dtype="bf16"} 1)"),
+          "vllm:request_prefill_kv_computed_tokens_sum" + labels + " 4",
+          "vllm:gpu_prefix_cache_hits_total" + labels + " 0",
+          "vllm:gpu_cache_usage_perc" + labels + " 0",
+          std::string(R"(octavo:preemptions_total{engine="0",model_name="fake",kind="swap"} 0)"),
+          std::string(R"(octavo:kv_blocks{engine="0",model_name="fake",state="free"} 1024)"),
+          std::string(R"(vllm:request_success_total{engine="0",model_name="fake",finished_reason="deadline"} 0)"),
           std::string(R"(http_requests_total{handler="/v1/completions",method="POST",status="2xx"} 1)"),
       }) {
     EXPECT_NE(reply.body.find(line + "\n"), std::string::npos) << line << "\n" << reply.body;

@@ -81,36 +81,46 @@ TEST(Errors, CompletionFields) {
                   {R"({"prompt":"x","suffix":"y"})", "suffix", {"not supported"}},
                   {R"({"prompt":"x","guided_json":{"type":"object"}})", "guided_json", {"not supported"}},
                   {R"({"prompt":"x","response_format":{"type":"json_object"}})", "response_format", {"json_object"}},
+                  {R"({"prompt":"x","cache_salt":5})", "cache_salt", {"5", "a string of 1 to 256 bytes"}},
+                  {R"({"prompt":"x","cache_salt":""})", "cache_salt", {"\"\""}},
+                  {R"({"prompt":"x","deadline_ms":0})", "deadline_ms", {"0", "from 1 to 1000000000"}},
+                  {R"({"prompt":"x","deadline_ms":1.5})", "deadline_ms", {"1.5", "whole number"}},
+                  {R"({"prompt":"x","deadline_ms":"soon"})", "deadline_ms", {"soon"}},
                   {R"({"prompt":[[]]})", "prompt", {"[[]]"}}});
   EXPECT_TRUE(running.engine.seen().empty());
 }
 
 TEST(Errors, ChatFields) {
   const RunningServer running(with_template());
-  expect_refused(running, "/v1/chat/completions",
-                 {{R"({})", "messages", {"missing"}},
-                  {R"({"messages":"hi"})", "messages", {"\"hi\""}},
-                  {R"({"messages":[]})", "messages", {"at least one"}},
-                  {R"({"messages":["hi"]})", "messages", {"messages[0]", "an object"}},
-                  {R"({"messages":[{"content":"x"}]})", "messages", {"role"}},
-                  {R"({"messages":[{"role":"user"}]})", "messages", {"content"}},
-                  {R"({"messages":[{"role":"user","content":5}]})", "messages", {"5"}},
-                  {R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]})",
-                   "messages",
-                   {"image_url", "not supported"}},
-                  {R"({"messages":[{"role":"user","content":[{"type":"text"}]}]})", "messages", {"part"}},
-                  {R"({"messages":[{"role":"user","content":"x"}],"max_tokens":0})", "max_tokens", {"at least 1"}},
-                  {R"({"messages":[{"role":"user","content":"x"}],"top_logprobs":2})", "top_logprobs", {"logprobs"}},
-                  {R"({"messages":[{"role":"user","content":"x"}],"tools":{}})", "tools", {"a list"}},
-                  {R"({"messages":[{"role":"user","content":"x"}],"tools":[{}],"tool_choice":"required"})",
-                   "tool_choice",
-                   {"required", "not supported"}},
-                  {R"({"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema"}})",
-                   "response_format",
-                   {"json_schema"}},
-                  {R"({"messages":[{"role":"user","content":"x"}],"chat_template_kwargs":1})",
-                   "chat_template_kwargs",
-                   {"an object"}}});
+  expect_refused(
+      running, "/v1/chat/completions",
+      {{R"({})", "messages", {"missing"}},
+       {R"({"messages":"hi"})", "messages", {"\"hi\""}},
+       {R"({"messages":[]})", "messages", {"at least one"}},
+       {R"({"messages":["hi"]})", "messages", {"messages[0]", "an object"}},
+       {R"({"messages":[{"content":"x"}]})", "messages", {"role"}},
+       {R"({"messages":[{"role":"pope","content":"x"}]})", "messages", {"messages[0]", "\"pope\"", "\"tool\""}},
+       {R"({"messages":[{"role":5,"content":"x"}]})", "messages", {"messages[0]", "5"}},
+       {R"({"messages":[{"role":"user"}]})", "messages", {"content"}},
+       {R"({"messages":[{"role":"user","content":5}]})", "messages", {"5"}},
+       {R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]})",
+        "messages",
+        {"image_url", "not supported"}},
+       {R"({"messages":[{"role":"user","content":[{"type":"text"}]}]})", "messages", {"part"}},
+       {R"({"messages":[{"role":"user","content":"x"}],"max_tokens":0})", "max_tokens", {"at least 1"}},
+       {R"({"messages":[{"role":"user","content":"x"}],"top_logprobs":2})", "top_logprobs", {"logprobs"}},
+       {R"({"messages":[{"role":"user","content":"x"}],"tools":{}})", "tools", {"a list"}},
+       {R"({"messages":[{"role":"user","content":"x"}],"tools":[{},5]})", "tools", {"tools[1] is 5"}},
+       {R"({"messages":[{"role":"user","content":"x"}],"reasoning_effort":5})", "reasoning_effort", {"5", "a string"}},
+       {R"({"messages":[{"role":"user","content":"x"}],"tools":[{}],"tool_choice":"required"})",
+        "tool_choice",
+        {"required", "not supported"}},
+       {R"({"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema"}})",
+        "response_format",
+        {"json_schema"}},
+       {R"({"messages":[{"role":"user","content":"x"}],"chat_template_kwargs":1})",
+        "chat_template_kwargs",
+        {"an object"}}});
 }
 
 TEST(Errors, ContextOverflowHasTheNumbers) {
@@ -168,6 +178,23 @@ TEST(Errors, QueueFullIs429) {
   const Reply reply = running.post("/v1/completions", {{"prompt", "x"}});
   EXPECT_EQ(reply.status, 429U);
   EXPECT_EQ(reply.field("Retry-After"), "1");
+}
+
+TEST(Errors, APassedDeadlineIs504) {
+  FakeEngineConfig config;
+  config.token_delay = std::chrono::milliseconds(20);
+  const RunningServer running(config);
+  json body{{"prompt", "x"}, {"max_tokens", 1000}, {"deadline_ms", 50}};
+  const Reply whole = running.post("/v1/completions", body);
+  EXPECT_EQ(whole.status, 504U);
+  EXPECT_EQ(code_of(whole), "deadline_exceeded");
+  EXPECT_EQ(whole.json()["error"]["param"], "deadline_ms");
+  body["stream"] = true;
+  const Reply streamed = running.post("/v1/completions", body);
+  EXPECT_EQ(streamed.status, 200U) << "the first tokens were on their way already";
+  EXPECT_NE(streamed.body.find("deadline_exceeded"), std::string::npos) << streamed.body;
+  EXPECT_EQ(streamed.body.find("\"finish_reason\":\"length\""), std::string::npos);
+  EXPECT_EQ(running.engine.stats().finished_deadline, 2U);
 }
 
 TEST(Errors, HostileJson) {
