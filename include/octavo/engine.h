@@ -59,6 +59,7 @@ struct EngineStats {
   std::uint64_t admitted = 0, resumed = 0;  // sequences that started to run; of those, had run before
   std::uint64_t preemptions = 0, preemptions_recompute = 0, preemptions_swap = 0;
   std::uint64_t prefix_queries = 0, prefix_hits = 0;  // prompt tokens of sequences that ran for the first time
+  std::uint64_t forked_tokens = 0;                    // prompt tokens that choices share
   std::uint64_t recovered_tokens = 0;                 // of preempted sequences, cached or kept on the host
   std::uint64_t finished_stop = 0, finished_length = 0, finished_abort = 0, finished_deadline = 0, finished_error = 0;
   std::uint64_t trace_lost = 0;  // records that the trace file could not take

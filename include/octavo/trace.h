@@ -23,7 +23,8 @@ struct StepRecord {
   std::uint32_t preempted_recompute = 0, preempted_swap = 0;
   std::uint32_t finished = 0;          // since the step before
   std::uint64_t lookup_tokens = 0;     // prompts of the newly admitted that were looked up in the prefix cache
-  std::uint64_t cached_tokens = 0;     // found there, or shared with the sequence they forked from
+  std::uint64_t cached_tokens = 0;     // found there
+  std::uint64_t forked_tokens = 0;     // or shared with the choice that they forked from
   std::uint64_t recovered_tokens = 0;  // of resumed ones, cached or restored: not computed again
   std::uint64_t lost_tokens = 0;       // computed, then given up by preemption
   // What is left.

@@ -60,6 +60,7 @@ void ChromeTrace::step(const StepRecord& r) {
            {"preempted_recompute", r.preempted_recompute},
            {"preempted_swap", r.preempted_swap},
            {"cached_tokens", r.cached_tokens},
+           {"forked_tokens", r.forked_tokens},
            {"recovered_tokens", r.recovered_tokens},
            {"saves", r.saves},
            {"loads", r.loads},

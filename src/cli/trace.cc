@@ -70,6 +70,7 @@ class Summary {
             {"lost_tokens", lost_tokens_},
             {"lookup_tokens", lookups_},
             {"cached_tokens", cached_},
+            {"forked_tokens", forked_},
             {"recovered_tokens", recovered_},
             {"blocks_used", quantiles(used_)},
             {"arrived", arrived_},
@@ -95,8 +96,8 @@ class Summary {
     fmt::print("admissions    {}, {} of them resumed\n", admitted_, resumed_);
     fmt::print("preemptions   {}: {} to recompute, {} swapped; {} tokens lost, {} recovered\n", recomputed_ + swapped_,
                recomputed_, swapped_, lost_tokens_, recovered_);
-    fmt::print("prefix cache  {} prompt tokens looked up, {} found ({:.1f} %)\n", lookups_, cached_,
-               percent(static_cast<double>(cached_), static_cast<double>(lookups_)));
+    fmt::print("prefix cache  {} prompt tokens looked up, {} found ({:.1f} %); {} more shared by choices\n", lookups_,
+               cached_, percent(static_cast<double>(cached_), static_cast<double>(lookups_)), forked_);
     fmt::print("blocks used   p50 {}, p90 {}, p99 {}, most {} of {}\n", quantile(used_, .5), quantile(used_, .9),
                quantile(used_, .99), quantile(used_, 1), word("blocks"));
     if (!kv_blocks_.empty()) fmt::print("KV blocks    {}\n", list(kv_blocks_));
@@ -115,7 +116,8 @@ class Summary {
     if (r.rows > 0) budget_ += r.budget;
     admitted_ += r.admitted, resumed_ += r.resumed;
     recomputed_ += r.preempted_recompute, swapped_ += r.preempted_swap, lost_tokens_ += r.lost_tokens;
-    lookups_ += r.lookup_tokens, cached_ += r.cached_tokens, recovered_ += r.recovered_tokens;
+    lookups_ += r.lookup_tokens, cached_ += r.cached_tokens, forked_ += r.forked_tokens,
+        recovered_ += r.recovered_tokens;
   }
 
   void moment(const TracedMoment& m) {
@@ -139,7 +141,7 @@ class Summary {
 
   Json head_;
   std::uint64_t steps_ = 0, tokens_ = 0, prompt_tokens_ = 0, sampled_ = 0, budget_ = 0, admitted_ = 0, resumed_ = 0,
-                recomputed_ = 0, swapped_ = 0, lost_tokens_ = 0, lookups_ = 0, cached_ = 0, recovered_ = 0,
+                recomputed_ = 0, swapped_ = 0, lost_tokens_ = 0, lookups_ = 0, cached_ = 0, forked_ = 0, recovered_ = 0,
                 arrived_ = 0, lost_ = 0;
   std::int64_t first_us_ = 0, last_us_ = 0;
   StepRecord longest_;

@@ -40,7 +40,7 @@ Result<StepRecord> read_step(const Json& object) {
   read("tokens", r.tokens)("prompt_tokens", r.prompt_tokens)("budget", r.budget);
   read("sampled_tokens", r.sampled_tokens)("admitted", r.admitted)("resumed", r.resumed);
   read("preempted_recompute", r.preempted_recompute)("preempted_swap", r.preempted_swap)("finished", r.finished);
-  read("lookup_tokens", r.lookup_tokens)("cached_tokens", r.cached_tokens);
+  read("lookup_tokens", r.lookup_tokens)("cached_tokens", r.cached_tokens)("forked_tokens", r.forked_tokens);
   read("recovered_tokens", r.recovered_tokens)("lost_tokens", r.lost_tokens);
   read("running", r.running)("waiting", r.waiting)("blocks_free", r.blocks_free);
   read("blocks_cached", r.blocks_cached)("blocks_used", r.blocks_used)("host_used", r.host_used);

@@ -253,7 +253,10 @@ class LocalEngine final : public Engine {
   }
 
   Result<> forget_prefixes() {
-    if (r_->kv->reset_prefix_cache()) return Ok{};
+    if (r_->kv->reset_prefix_cache()) {
+      trace_kv();
+      return Ok{};
+    }
     const KvCounters kv = r_->kv->counters();
     return Error{
         ErrorCode::kBusy,
@@ -344,6 +347,7 @@ class LocalEngine final : public Engine {
     facts.kv = r_->kv->counters();
     facts.duration = steady_now() - facts.begin;
     observer_.step(plan_, result_, facts, batch_);  // who gets a last event finds its step recorded
+    trace_kv();
     deliver_ended();
     publish();
     return true;
@@ -352,10 +356,10 @@ class LocalEngine final : public Engine {
   /// Prompt tokens that were looked up in the prefix cache.
   std::uint32_t start_running(const Admission& admission, Micros now) {
     const Owner owner = owners_.at(admission.seq.value);
-    owner.active->request.scheduled(owner.choice, now, admission.cached_tokens);
-    observer_.scheduled(owner.active->request.id(), owner.choice, now, admission.cached_tokens);
     const Sequence& sequence = *r_->scheduler->find(admission.seq);
-    const bool looks_up = r_->kv->config().prefix_caching && !sequence.limits.prompt_logits;
+    owner.active->request.scheduled(owner.choice, now, sequence.cached_tokens);
+    observer_.scheduled(owner.active->request.id(), owner.choice, now, sequence.cached_tokens);
+    const bool looks_up = r_->report.prefix_caching && admission.forked_tokens == 0 && !sequence.limits.prompt_logits;
     return looks_up ? sequence.prompt_tokens : 0;
   }
 
@@ -410,6 +414,12 @@ class LocalEngine final : public Engine {
     if (--open_requests_ == 0) idle_.notify_all();
   }
 
+  void trace_kv() {
+    if (!observer_.tracing()) return;
+    r_->kv->take_events(kv_events_);
+    observer_.kv(kv_events_);
+  }
+
   void publish() {
     const SchedulerCounters& scheduled = r_->scheduler->counters();
     const KvCounters kv = r_->kv->counters();
@@ -425,7 +435,10 @@ class LocalEngine final : public Engine {
     stats.steps = scheduled.steps;
     stats.computed_tokens = scheduled.computed_tokens;
     stats.prompt_tokens = scheduled.prompt_tokens;
+    stats.admitted = scheduled.admitted;
     stats.preemptions = scheduled.preempted;
+    stats.preemptions_swap = scheduled.swapped;
+    stats.preemptions_recompute = scheduled.preempted - scheduled.swapped;
     stats.trace_lost = observer_.trace_lost();
     stats_.store(stats);
   }
@@ -456,6 +469,7 @@ class LocalEngine final : public Engine {
   StepPlan plan_;
   StepResult result_;
   std::vector<BatchRow> batch_;  // like plan_.rows
+  KvEvents kv_events_;
   Observer observer_;
 
   std::thread thread_;  // last: it starts when all else is there

@@ -74,8 +74,7 @@ void Observer::step(const StepPlan& plan, const StepResult& result, const StepFa
   const StepRecord r = record_of(plan, result, facts);
   const auto bucket = std::lower_bound(kStepBuckets.begin(), kStepBuckets.end(), r.tokens);
   ++counted_.step_tokens[static_cast<std::size_t>(bucket - kStepBuckets.begin())];
-  counted_.admitted += r.admitted, counted_.resumed += r.resumed;
-  counted_.preemptions_recompute += r.preempted_recompute, counted_.preemptions_swap += r.preempted_swap;
+  counted_.resumed += r.resumed, counted_.forked_tokens += r.forked_tokens;
   counted_.prefix_queries += r.lookup_tokens, counted_.prefix_hits += r.cached_tokens;
   counted_.recovered_tokens += r.recovered_tokens;
   log_.add(r, batch);

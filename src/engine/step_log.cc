@@ -26,7 +26,7 @@ StepRecord record_of(const StepPlan& plan, const StepResult& result, const StepF
   for (const Admission& a : plan.admitted) {
     r.resumed += a.resumed;
     (a.resumed != 0 ? r.recovered_tokens : r.cached_tokens) += a.cached_tokens;
-    r.recovered_tokens += a.restored_tokens;
+    r.forked_tokens += a.forked_tokens, r.recovered_tokens += a.restored_tokens;
   }
   for (const Preemption& p : plan.preempted) {
     ++(p.saved_tokens > 0 ? r.preempted_swap : r.preempted_recompute);

@@ -79,6 +79,7 @@ void word_step(MessageReader in, std::string& out) {
       {"finished", r.finished},
       {"lookup_tokens", r.lookup_tokens},
       {"cached_tokens", r.cached_tokens},
+      {"forked_tokens", r.forked_tokens},
       {"recovered_tokens", r.recovered_tokens},
       {"lost_tokens", r.lost_tokens},
       {"running", r.running},

@@ -13,7 +13,7 @@ namespace {
 const std::string kStep =
     R"({"step":1,"begin_us":100,"run_us":40,"duration_us":50,"rows":1,"decode_rows":0,"prompt_rows":1,"failed_rows":0,)"
     R"("tokens":9,"prompt_tokens":9,"budget":64,"sampled_tokens":1,"admitted":1,"resumed":0,"preempted_recompute":0,)"
-    R"("preempted_swap":0,"finished":0,"lookup_tokens":9,"cached_tokens":0,"recovered_tokens":0,"lost_tokens":0,)"
+    R"("preempted_swap":0,"finished":0,"lookup_tokens":9,"cached_tokens":0,"forked_tokens":0,"recovered_tokens":0,"lost_tokens":0,)"
     R"("running":1,"waiting":0,"blocks_free":9,"blocks_cached":2,"blocks_used":1,"host_used":0,"saves":0,"loads":0,)"
     R"("copies":0,"zeros":1,"batch":[[7,0,0,9,9]]})"
     "\n";

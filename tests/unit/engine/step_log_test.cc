@@ -35,7 +35,7 @@ TEST(StepRecordOf, CountsPlanAndResult) {
   plan.step = {9};
   plan.rows = {{{1}, {0}, 0, 5, 0, 0, 5}, {{2}, {8}, 5, 1, 1, 1, 0}, {{3}, {4}, 6, 2, 1, 1, 1}};
   plan.tokens.resize(8);
-  plan.admitted = {{{1}, 16, 0, 0, 0}, {{3}, 3, 0, 1, 0}, {{4}, 0, 32, 1, 0}};
+  plan.admitted = {{{1}, 16, 0, 0, 0}, {{2}, 0, 5, 0, 0}, {{3}, 3, 0, 0, 1}, {{4}, 0, 0, 32, 1}};
   plan.preempted = {{{5}, 20, 0}, {{6}, 1, 30}, {{7}, 10, 0}};
   plan.finished = {{8}, {9}};
   plan.ops.saves.resize(2), plan.ops.loads.resize(3), plan.ops.copies.resize(4), plan.ops.zeros.resize(5);
@@ -58,10 +58,11 @@ TEST(StepRecordOf, CountsPlanAndResult) {
   EXPECT_EQ(r.prompt_tokens, 6U);
   EXPECT_EQ(r.budget, 64U);
   EXPECT_EQ(r.sampled_tokens, 1U);
-  EXPECT_EQ(r.admitted, 3U);
+  EXPECT_EQ(r.admitted, 4U);
   EXPECT_EQ(r.resumed, 2U);
   EXPECT_EQ(r.lookup_tokens, 21U);
   EXPECT_EQ(r.cached_tokens, 16U);
+  EXPECT_EQ(r.forked_tokens, 5U);
   EXPECT_EQ(r.recovered_tokens, 35U);
   EXPECT_EQ(r.preempted_recompute, 2U);
   EXPECT_EQ(r.preempted_swap, 1U);

@@ -9,6 +9,7 @@
 #include <future>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "engine/trace_writer.h"
@@ -186,18 +187,20 @@ TEST_F(EngineTrace, CountersRecountedFromTheFileAreTheEnginesOwn) {
     if (!ran_out) {
       EXPECT_EQ(ran_out.error().code, ErrorCode::kDeadline);
     }
-    while ((*engine)->stats().running > 0 || (*engine)->stats().steps == 0) std::this_thread::yield();
     // The step that only reports the last as finished comes after its event.
+    std::uint64_t finished = 0;
     do {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      stats = (*engine)->stats();
       recent = (*engine)->recent_steps(100000);
-    } while (recent.empty() || recent.back().record.running + recent.back().record.waiting > 0 ||
-             recent.back().record.rows > 0);
-    stats = (*engine)->stats();
+      finished = 0;
+      for (const RecentStep& step : recent) finished += step.record.finished;
+    } while (finished < 14 || stats.steps != recent.back().record.step);
   }
   EXPECT_GT(stats.preemptions, 0U) << "the pool is large enough: nothing of interest happens";
   std::map<std::string, std::uint64_t> sum, finished;
-  std::uint64_t steps = 0, arrived = 0, scheduled = 0, first_tokens = 0, completions = 0, rows = 0;
+  std::uint64_t steps = 0, arrived = 0, scheduled = 0, first_tokens = 0, completions = 0, rows = 0, kv_events = 0;
+  std::set<std::string> names;  // of cached blocks
   for (const json& line : read_lines(path)) {
     if (line.contains("step")) {
       ++steps;
@@ -212,6 +215,18 @@ TEST_F(EngineTrace, CountersRecountedFromTheFileAreTheEnginesOwn) {
       rows += line["batch"].size();
       for (const auto& [name, value] : line.items()) {
         if (value.is_number_unsigned()) sum[name] += value.get<std::uint64_t>();
+      }
+    } else if (line.contains("kv")) {
+      EXPECT_EQ(line["seq"], ++kv_events);
+      for (const json& hash : line["hashes"]) {
+        if (line["kv"] == "stored") {
+          EXPECT_TRUE(names.insert(hash).second) << "stored twice";
+        } else {
+          EXPECT_EQ(names.erase(hash), 1U) << "removed, but never stored";
+        }
+      }
+      if (line["kv"] == "stored") {
+        EXPECT_EQ(line["tokens"].size(), 16 * line["hashes"].size());
       }
     } else if (line.contains("event")) {
       arrived += line["event"] == "arrived", scheduled += line["event"] == "scheduled";
@@ -234,6 +249,7 @@ TEST_F(EngineTrace, CountersRecountedFromTheFileAreTheEnginesOwn) {
   EXPECT_EQ(stats.preemptions_recompute + stats.preemptions_swap, stats.preemptions);
   EXPECT_EQ(sum["lookup_tokens"], stats.prefix_queries);
   EXPECT_EQ(sum["cached_tokens"], stats.prefix_hits);
+  EXPECT_EQ(sum["forked_tokens"], stats.forked_tokens);
   EXPECT_EQ(sum["recovered_tokens"], stats.recovered_tokens);
   EXPECT_EQ(sum["decode_rows"] + sum["prompt_rows"], rows);
   EXPECT_EQ(finished["stop"], stats.finished_stop);
@@ -245,6 +261,9 @@ TEST_F(EngineTrace, CountersRecountedFromTheFileAreTheEnginesOwn) {
   EXPECT_EQ(arrived, 13U);
   EXPECT_GE(scheduled, 13U);
   EXPECT_GE(first_tokens, 13U);
+  EXPECT_GT(stats.prefix_hits, 0U) << "equal prompts, and nothing was shared";
+  EXPECT_GT(names.size(), 0U);
+  EXPECT_LE(names.size(), stats.blocks_total);
   EXPECT_EQ(stats.trace_lost, 0U);
   ASSERT_FALSE(recent.empty());
   EXPECT_EQ(recent.back().record.step, steps);
