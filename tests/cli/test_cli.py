@@ -7,7 +7,7 @@ import pytest
 
 from conftest import OCTAVO, assert_refused, json_lines, octavo
 
-SUBCOMMANDS = ["generate", "chat", "serve", "inspect", "tokenize", "template", "score", "bench", "probe"]
+SUBCOMMANDS = ["generate", "chat", "serve", "inspect", "tokenize", "template", "score", "bench", "probe", "trace"]
 LOADERS = [["generate", "--model", "{}", "hi"], ["chat", "{}"], ["serve", "{}", "--port", "0"], ["inspect", "{}"],
            ["tokenize", "{}", "hi"], ["score", "{}", "--jsonl"], ["bench", "{}", "--repeats", "1"]]
 
@@ -55,6 +55,7 @@ def test_help_and_version_everywhere(sub):
     (["template"], ["--jsonl"]),
     (["score", "smollm2"], ["--jsonl"]),
     (["bench", "--batch", "0"], ["--batch"]),
+    (["trace"], ["FILE"]),
 ])
 def test_wrong_use_is_one_line_and_exit_code_2(args, words):
     assert_refused(octavo(*args), 2, *words)

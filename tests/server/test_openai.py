@@ -272,6 +272,15 @@ class Errors(ServerTest):
             self.assertEqual(caught.exception.param, name)
             self.assertEqual(caught.exception.type, "invalid_request_error")
 
+    def test_wrong_shapes_in_chat(self):
+        for name, more in (("tools", {"tools": [5]}), ("reasoning_effort", {"reasoning_effort": 5}),
+                           ("cache_salt", {"cache_salt": ""}), ("deadline_ms", {"deadline_ms": 0}),
+                           ("messages", {"messages": [{"role": "pope", "content": "x"}]}),
+                           ("messages", {"messages": [{"role": 5, "content": "x"}]})):
+            with self.subTest(name=name), self.assertRaises(openai.BadRequestError) as caught:
+                self.chat(max_tokens=1, extra_body=more)
+            self.assertEqual(caught.exception.param, name)
+
     def test_context_overflow_has_the_numbers(self):
         limit = self.post("/tokenize", {"prompt": "x"})["max_model_len"]
         with self.assertRaisesRegex(openai.BadRequestError, f"maximum context length is {limit} tokens") as caught:
@@ -315,6 +324,33 @@ class Others(ServerTest):
         self.assertEqual(self.metric("vllm:num_requests_waiting"), 0)
         self.assertEqual(self.metric("vllm:kv_cache_usage_perc"), 0)
         self.assertGreater(self.metric("vllm:request_success_total", finished_reason="abort"), aborts)
+
+    def test_cached_tokens_by_salt(self):
+        prompt = "A long enough story about a library whose books were folded eight times. " * 8
+
+        def cached(**more):
+            usage = self.complete(prompt, max_tokens=1, extra_body=more).usage
+            return usage.prompt_tokens_details.cached_tokens
+
+        salt = f"{time.time_ns()}"
+        self.assertEqual(cached(cache_salt=salt), 0)
+        self.assertGreaterEqual(cached(cache_salt=salt), 96)
+        self.assertEqual(cached(cache_salt=salt + "x"), 0)
+        hits = self.metric("vllm:prefix_cache_hits_total")
+        self.assertTrue(wait_for(lambda: self.metric("vllm:kv_cache_usage_perc") == 0, 20))
+        self.assertEqual(self.post("/reset_prefix_cache", {}), {"status": "ok"})
+        self.assertEqual(cached(cache_salt=salt), 0)
+        self.assertEqual(self.metric("vllm:prefix_cache_hits_total"), hits)
+
+    def test_a_passed_deadline(self):
+        with self.assertRaises(openai.InternalServerError) as caught:
+            self.complete("x", max_tokens=1000, extra_body={"ignore_eos": True, "deadline_ms": 100})
+        self.assertEqual(caught.exception.status_code, 504)
+        self.assertEqual(caught.exception.code, "deadline_exceeded")
+        stream = self.complete("x", max_tokens=1000, stream=True, extra_body={"ignore_eos": True, "deadline_ms": 300})
+        with self.assertRaisesRegex(openai.APIError, "deadline of 300 ms"):
+            for chunk in stream:
+                self.assertIsNone(chunk.choices[0].finish_reason)
 
     def test_metrics_count(self):
         before = self.metric("vllm:generation_tokens_total")
