@@ -2,7 +2,7 @@
 
 import json
 
-from conftest import assert_refused, json_lines, octavo
+from conftest import assert_refused, octavo
 
 
 def test_a_run_is_traced_and_summed_up(tmp_path):
@@ -11,7 +11,7 @@ def test_a_run_is_traced_and_summed_up(tmp_path):
                                for _ in range(3)))
     run = octavo("generate", "--prompts", str(prompts), "--trace", str(trace))
     assert run.returncode == 0, run.stderr
-    usages = [line["usage"] for line in json_lines(run.stdout)]
+    usages = [line["usage"] for line in map(json.loads, run.stdout.splitlines())]
     cached = sum(usage["prompt_tokens_details"]["cached_tokens"] for usage in usages)
 
     summed = octavo("trace", str(trace), "--json", "--chrome", str(chrome))

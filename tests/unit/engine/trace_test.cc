@@ -121,8 +121,8 @@ TEST(TraceWriter, ASlowReaderCostsRecordsAndTheGapIsTold) {
       told += parsed["lost"].get<std::uint64_t>();
   }
   closing.join();
-  EXPECT_EQ(told, 10U);
-  EXPECT_EQ(lost_at_end, 10U);
+  EXPECT_GE(told, 10U);
+  EXPECT_EQ(lost_at_end, told);
   EXPECT_EQ(steps + told, pushed);
   ::unlink(path.c_str());
 }
