@@ -10,10 +10,11 @@ inline thread_local std::uint64_t heap_calls = 0;
 
 }  // namespace octavo::testing
 
-void* operator new(std::size_t bytes) {
+// Not inlined: else the compiler sees new beside free and warns.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
   ++octavo::testing::heap_calls;
   if (void* place = std::malloc(bytes == 0 ? 1 : bytes)) return place;
   throw std::bad_alloc();
 }
-void operator delete(void* place) noexcept { std::free(place); }
-void operator delete(void* place, std::size_t) noexcept { std::free(place); }
+[[gnu::noinline]] void operator delete(void* place) noexcept { std::free(place); }
+[[gnu::noinline]] void operator delete(void* place, std::size_t) noexcept { std::free(place); }
