@@ -329,7 +329,8 @@ class LocalEngine final : public Engine {
     facts.begin = steady_now();
     scheduler.expire(facts.begin);
     deliver_ended();
-    facts.budget = r_->pacer->budget(scheduler, *r_->kv, facts.begin);
+    facts.budget = std::clamp(r_->pacer->budget(scheduler, *r_->kv, facts.begin), scheduler.num_running(),
+                              r_->report.max_num_batched_tokens);
     if (!scheduler.schedule(plan_, facts.budget)) return false;
     scheduler.commit(plan_);
     const Micros begin = steady_now();
