@@ -76,7 +76,7 @@ TEST(Endpoints, ResetPrefixCache) {
   EXPECT_EQ(running.post("/reset_prefix_cache", json::object()).status, 200U);
   EXPECT_EQ(running.engine.resets(), 1U);
   EXPECT_EQ(running.get("/reset_prefix_cache").status, 405U);
-  std::thread client([&] { running.post("/v1/completions", {{"prompt", "x"}, {"max_tokens", 50}}); });
+  std::thread client([&] { (void)running.post("/v1/completions", {{"prompt", "x"}, {"max_tokens", 50}}); });
   ASSERT_TRUE(eventually([&] { return running.engine.stats().running == 1; }));
   const Reply busy = running.post("/reset_prefix_cache", json::object());
   EXPECT_EQ(busy.status, 409U);
