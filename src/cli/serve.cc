@@ -62,6 +62,12 @@ void print_banner(const EngineReport& report) {
                               report.kv_bytes_per_token, report.block_tokens));
   row("KV pool", fmt::format("{}: {} blocks, {} tokens fit", human_bytes(report.kv_bytes), report.num_blocks,
                              report.tokens_that_fit));
+  constexpr const char* kMemory[] = {"paged", "dynamic", "static"};
+  row("sharing",
+      fmt::format("{} memory, prefix caching {}, {}", kMemory[static_cast<int>(report.kv_memory)],
+                  report.prefix_caching ? "on" : "off",
+                  report.swap_bytes == 0 ? std::string("preempted sequences compute again")
+                                         : "preempted sequences may swap up to " + human_bytes(report.swap_bytes)));
   row("longest", fmt::format("{} tokens per request{}{}", report.max_model_len,
                              report.max_model_len_reason.empty() ? "" : ": ", report.max_model_len_reason));
   row("batching", fmt::format("up to {} sequences, {} tokens a step ({})", report.max_num_seqs,

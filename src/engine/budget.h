@@ -14,8 +14,8 @@ namespace octavo {
 /// The largest budget's step takes at most so many steps of one token alone.
 inline constexpr double kMostDecodeSteps = 8;
 /// Without a target, a step that carries prompt tokens takes at most so many steps of the running streams alone. Less
-/// than the largest budget's: a prediction errs, and a stream should not see more than that either.
-inline constexpr double kMostStreamSteps = 6;
+/// than the largest budget's: machines stumble, and a stream should hardly ever see more than that.
+inline constexpr double kMostStreamSteps = 5;
 /// Whatever the target: prompts may stretch a step by so much, so that streams leave them a fifth of the time.
 inline constexpr double kLeastStretch = 1.25;
 

@@ -431,6 +431,12 @@ class LocalEngine final : public Engine {
     stats.blocks_total = kv.blocks_total;
     stats.blocks_used = kv.blocks_total - kv.blocks_free;
     stats.blocks_cached = kv.blocks_cached;
+    const KvUsage usage = r_->kv->usage();
+    const std::uint64_t place = r_->store->groups().page_bytes / r_->report.block_tokens;  // of one token in one group
+    stats.kv_reserved_bytes = usage.reserved * place;
+    stats.kv_used_bytes = usage.used * place;
+    stats.kv_external_waste_bytes = usage.external * place;
+    stats.kv_copies = kv.copies, stats.kv_moves = kv.moved_runs;
     stats.host_slots_total = kv.host_total;
     stats.host_slots_used = kv.host_total - kv.host_free;
     stats.steps = scheduled.steps;

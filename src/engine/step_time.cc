@@ -11,6 +11,8 @@ constexpr std::uint32_t kTile = 16;  // tokens of a row that attention takes at 
 
 constexpr double kRate = 0.1;        // part of an error that one step corrects
 constexpr double kMostRatio = 1.25;  // of observed and predicted: more counts as this, nearer to median than to mean
+constexpr double kSlackUp = 0.5, kSlackDown = 0.05;  // parts of the way to a slower and to a faster step
+constexpr double kMostSlack = 4;
 constexpr double kLeastCost = 1e-3;  // ns: a cost never gets stuck at zero
 
 /// Counts in the order of StepTime's costs.
@@ -80,6 +82,8 @@ Nanos StepTime::added(const StepWork& work) const {
 void StepTime::observe(const StepWork& work, Nanos took) {
   const double predicted = predict(work).count();
   const double ratio = std::clamp(took.count() / predicted, 1 / kMostRatio, kMostRatio);
+  const double over = std::log(std::clamp(took.count() / predicted, 1.0, kMostSlack));
+  log_slack_ += (over > log_slack_ ? kSlackUp : kSlackDown) * (over - log_slack_);
   const double correction = kRate * std::log(ratio);
   const std::array<double, 5> n = counts(work);
   for (std::size_t i = 0; i < n.size(); ++i) {
@@ -87,6 +91,8 @@ void StepTime::observe(const StepWork& work, Nanos took) {
     costs_[i] = std::max(costs_[i] * std::exp(correction * part), kLeastCost);
   }
 }
+
+double StepTime::slack() const { return std::exp(log_slack_); }
 
 StepCosts StepTime::costs() const { return {costs_[0], costs_[1], costs_[2], costs_[3], costs_[4]}; }
 

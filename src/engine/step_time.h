@@ -71,6 +71,10 @@ class StepTime {
   /// What `work` adds to a step that runs anyway.
   [[nodiscard]] Nanos added(const StepWork& work) const;
 
+  /// By how much steps may run over their prediction just now, >= 1. It follows slow steps at once and forgets them in
+  /// some twenty: whoever promises a time divides by it.
+  [[nodiscard]] double slack() const;
+
   /// A step of this work took so long. Each cost moves by its part in the prediction, a little and by a bounded ratio:
   /// a machine that got slower is followed within a hundred steps or so, one hiccup changes next to nothing.
   void observe(const StepWork& work, Nanos took);
@@ -81,6 +85,7 @@ class StepTime {
   [[nodiscard]] Nanos step() const { return Nanos(costs_[0]); }
 
   std::array<double, 5> costs_;  // in the order of StepCosts
+  double log_slack_ = 0;
   std::vector<WindowShare> windows_;
 };
 

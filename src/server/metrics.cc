@@ -176,6 +176,12 @@ std::string Metrics::text(const EngineStats& stats) const {
   out.gauge("octavo:kv_blocks", blocks, stats.blocks_used, {{"state", "used"}});
   out.gauge("octavo:kv_blocks", blocks, stats.blocks_total - stats.blocks_used, {{"state", "free"}});
   out.gauge("octavo:kv_blocks", blocks, stats.blocks_cached, {{"state", "cached"}});
+  const char* const bytes = "KV bytes: owned by sequences, holding a live token, owned but empty, free but in holes";
+  out.gauge("octavo:kv_bytes", bytes, static_cast<double>(stats.kv_reserved_bytes), {{"kind", "reserved"}});
+  out.gauge("octavo:kv_bytes", bytes, static_cast<double>(stats.kv_used_bytes), {{"kind", "used"}});
+  out.gauge("octavo:kv_bytes", bytes, static_cast<double>(stats.kv_reserved_bytes - stats.kv_used_bytes),
+            {{"kind", "internal_waste"}});
+  out.gauge("octavo:kv_bytes", bytes, static_cast<double>(stats.kv_external_waste_bytes), {{"kind", "external_waste"}});
   out.gauge("vllm:cache_config_info", "The KV cache's layout", 1,
             {{"block_size", std::to_string(block_tokens_)},
              {"num_gpu_blocks", std::to_string(num_blocks_)},
@@ -187,6 +193,9 @@ std::string Metrics::text(const EngineStats& stats) const {
   out.counter("vllm:gpu_prefix_cache_hits_total", "Older name of vllm:prefix_cache_hits_total", stats.prefix_hits);
   out.gauge("vllm:gpu_prefix_cache_hit_rate", "Hits by queries since the start, 0 to 1",
             share(stats.prefix_hits, stats.prefix_queries));
+  out.counter("octavo:kv_block_copies_total", "Blocks copied: shared ones on a write, and runs that moved",
+              stats.kv_copies);
+  out.counter("octavo:kv_moved_runs_total", "Runs of dynamic memory that moved", stats.kv_moves);
   out.counter("vllm:num_preemptions_total", "Sequences put back because blocks ran out", stats.preemptions);
   const char* const preempted = "The same, by what became of their KV";
   out.counter("octavo:preemptions_total", preempted, stats.preemptions_recompute, {{"kind", "recompute"}});

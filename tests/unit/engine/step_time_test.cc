@@ -127,6 +127,28 @@ struct Load {
   }
 };
 
+TEST(StepTime, SlackFollowsSlowStepsAtOnceAndFades) {
+  StepTime time = machine();
+  const StepWork work = time.row(0, 10, 1);
+  EXPECT_EQ(time.slack(), 1);
+  time.observe(work, time.predict(work) / 2);
+  EXPECT_EQ(time.slack(), 1) << "fast steps promise nothing";
+  for (int i = 0; i < 3; ++i) time.observe(work, 2 * time.predict(work));
+  EXPECT_GT(time.slack(), 1.7);
+  EXPECT_LT(time.slack(), 2.0);
+  for (int i = 0; i < 60; ++i) time.observe(work, time.predict(work));
+  EXPECT_LT(time.slack(), 1.05);
+}
+
+TEST(StepBudget, AStumblingMachineGetsShorterSteps) {
+  Load load{.prompts = {{0, 3000, true, {}}}};
+  load.limits.target_tpot = 4 * load.alone();
+  const std::uint32_t usual = load.budget();
+  const StepWork work = load.streams();
+  for (int i = 0; i < 5; ++i) load.time.observe(work, 2 * load.time.predict(work));
+  EXPECT_LT(load.budget(), usual * 3 / 4);
+}
+
 TEST(StepBudget, NobodyStreamingTakesAll) {
   Load load{.num_streams = 0, .prompts = {{0, 3000, false, {}}}};
   load.limits.target_tpot = Nanos(1);
