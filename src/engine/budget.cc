@@ -57,7 +57,8 @@ std::uint32_t StepBudget::choose(const StepTime& time, std::uint32_t num_streams
     planned = others + (fits == 0 ? Nanos(0) : time.added(chunk(time, p, fits)));
   }
   if (all_fit) return limits_.max_tokens;  // cached prefixes may leave room for more than is known here
-  return std::min(std::max(budget, floor + 1), limits_.max_tokens);
+  const std::uint32_t least = floor + (prompts.front().running ? 0 : 1);  // the first prompt gets on, whatever it costs
+  return std::min(std::max(budget, least), limits_.max_tokens);
 }
 
 /// The time that streams have to bear, by prediction: steps that run over it by the present slack keep the promise.

@@ -190,7 +190,9 @@ TEST(StepBudget, AnUnreachableTargetLeavesPromptsAFifthOfTheTime) {
   EXPECT_LE(load.step(budget), kLeastStretch * load.alone());
   EXPECT_GT(load.step(budget + 1), kLeastStretch * load.alone());
   load.prompts = {{100'000, 1000, true, {}}, {0, 50, false, {}}};  // so deep that no token fits
-  EXPECT_EQ(load.budget(), 5U) << "four run, and one token more";
+  EXPECT_EQ(load.budget(), 4U) << "each of the four that run has its token";
+  load.prompts = {{0, 50, false, {}}, {100'000, 1000, true, {}}};
+  EXPECT_EQ(load.budget(), 5U) << "and one for the prompt that comes before them";
   load.limits.max_tokens = 4;
   EXPECT_EQ(load.budget(), 4U);
 }
