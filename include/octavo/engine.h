@@ -56,7 +56,7 @@ struct EngineStats {
   std::uint32_t host_slots_total = 0, host_slots_used = 0;
   /// Of the KV pool: owned by sequences; of that, holding a live token; free, but in runs too short for kv_memory.
   std::uint64_t kv_reserved_bytes = 0, kv_used_bytes = 0, kv_external_waste_bytes = 0;
-  std::uint64_t kv_copies = 0, kv_moves = 0;  // blocks copied: of shared ones on a write, and of runs that moved
+  std::uint64_t kv_copies = 0, kv_moves = 0;     // blocks copied: of shared ones on a write, and of runs that moved
   std::uint64_t steps = 0, computed_tokens = 0;  // every token that went through the weights
   std::uint64_t prompt_tokens = 0, generated_tokens = 0;
   std::uint64_t admitted = 0, resumed = 0;  // sequences that started to run; of those, had run before
