@@ -107,7 +107,9 @@ bool StepPlanner::take_room(const Sequence& q, Admission& admission) {
       return kv_.fork(parent->id, q.id, shared, q.length(), spare);
     }
   }
-  const PrefixHit hit = q.limits.prompt_logits ? PrefixHit{} : kv_.lookup(q.tokens());
+  // Without a row in this plan it would not learn that the row failed which fills what it found.
+  const bool has_row = budget_ > survivors_ - cursor_;
+  const PrefixHit hit = q.limits.prompt_logits || !has_row ? PrefixHit{} : kv_.lookup(q.tokens());
   admission.cached_tokens = hit.num_tokens;
   return kv_.admit(q.id, q.tokens(), hit, spare);
 }
