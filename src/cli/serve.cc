@@ -60,8 +60,10 @@ void print_banner(const EngineReport& report) {
   row("threads", fmt::format("{}", report.threads));
   row("KV cache", fmt::format("{}, {} bytes per token, blocks of {} tokens", kv_type_name(report.kv_type),
                               report.kv_bytes_per_token, report.block_tokens));
-  row("KV pool", fmt::format("{}: {} blocks, {} tokens fit", human_bytes(report.kv_bytes), report.num_blocks,
-                             report.tokens_that_fit));
+  row("KV pool",
+      fmt::format(
+          "{}: {} blocks, {} tokens fit{}", human_bytes(report.kv_bytes), report.num_blocks, report.tokens_that_fit,
+          report.max_model_len > report.tokens_that_fit ? ", and more of a sequence whose windows have moved on" : ""));
   constexpr const char* kMemory[] = {"paged", "dynamic", "static"};
   row("sharing",
       fmt::format("{} memory, prefix caching {}, {}", kMemory[static_cast<int>(report.kv_memory)],

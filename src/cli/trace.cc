@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -151,11 +152,22 @@ class Summary {
   bool closed_ = false;
 };
 
-Result<> trace(const TraceOptions& options) {
-  std::ifstream in(options.file);
-  if (!in || in.peek() == std::ifstream::traits_type::eof()) {  // a folder opens, but has nothing to read
-    return Error{ErrorCode::kNotFound, options.file + ": cannot read a line of it", "FILE"};
+Result<> check_input(const TraceOptions& options) {
+  const auto no = [&](const char* why) { return Error{ErrorCode::kNotFound, options.file + ": " + why, "FILE"}; };
+  std::error_code ignored;
+  if (!std::filesystem::exists(options.file, ignored)) return no("there is no such file");
+  if (std::filesystem::is_directory(options.file, ignored)) return no("this is a folder, not a trace");
+  if (std::filesystem::equivalent(options.file, options.chrome, ignored)) {
+    return Error{ErrorCode::kInvalidArgument, "--chrome " + options.chrome + " is the trace itself: name another file",
+                 "--chrome"};
   }
+  return Ok{};
+}
+
+Result<> trace(const TraceOptions& options) {
+  OCTAVO_CHECK_OK(check_input(options));
+  std::ifstream in(options.file);
+  if (!in) return Error{ErrorCode::kNotFound, options.file + ": cannot be read", "FILE"};
   Summary summary;
   std::ofstream out;
   std::unique_ptr<ChromeTrace> chrome;
@@ -164,15 +176,16 @@ Result<> trace(const TraceOptions& options) {
     if (!out) return Error{ErrorCode::kIo, "--chrome " + options.chrome + ": cannot write there", "--chrome"};
     chrome = std::make_unique<ChromeTrace>(out);
   }
-  OCTAVO_CHECK_OK(read_trace(in, options.file, [&](const TraceLine& line) {
+  const auto read = read_trace(in, options.file, [&](const TraceLine& line) {
     summary.add(line);
     if (chrome) chrome->add(line);
-  }));
-  if (chrome) {
+  });
+  if (chrome) {  // what was read before a fault is whole, too
     chrome->finish();
     out.close();
     if (!out) return Error{ErrorCode::kIo, "--chrome " + options.chrome + ": cannot write all of it", "--chrome"};
   }
+  OCTAVO_CHECK_OK(read);
   if (options.json)
     std::cout << dump(summary.json()) << '\n';
   else

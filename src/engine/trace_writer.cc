@@ -233,10 +233,11 @@ bool TraceWriter::offer(Kind kind, std::span<const Bytes> parts) {
 // The writer's thread ------------------------------------------------------------------------------------------------
 
 void TraceWriter::write_all() {
-  sigset_t pipe;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &pipe, nullptr);  // a reader that leaves is an error code, not a death
+  sigset_t deadly;  // a reader that leaves, a file as long as it may be: error codes, not deaths
+  sigemptyset(&deadly);
+  sigaddset(&deadly, SIGPIPE);
+  sigaddset(&deadly, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &deadly, nullptr);
   std::unique_lock lock(mutex_);
   while (!ends_.wait_for(lock, kPoll, [this] { return ending_; })) {
     lock.unlock();
@@ -271,7 +272,9 @@ bool TraceWriter::flush() {
     const ssize_t count = ::write(file_, text_.data() + written_, text_.size() - written_);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
-      if (errno != EAGAIN) error_ = errno;
+      if (errno != EAGAIN && std::exchange(error_, errno) == 0) {
+        fmt::print(stderr, "octavo: warning: {}: {}; the trace waits, steps go on\n", path_, std::strerror(error_));
+      }
       return false;
     }
     written_ += static_cast<std::size_t>(count);

@@ -1,6 +1,8 @@
 """--trace FILE, and octavo trace on what it wrote."""
 
 import json
+import os
+import subprocess
 
 from conftest import assert_refused, octavo
 
@@ -36,3 +38,29 @@ def test_what_is_no_trace_is_refused(tmp_path):
     wrong.write_text('{"octavo_trace":1}\n{"step":"one"}\n')
     assert_refused(octavo("trace", str(wrong)), 1, "wrong.jsonl:2:", "'step'")
     assert_refused(octavo("generate", "--trace", "/nonexistent/t.jsonl", "hi"), 2, "/nonexistent/t.jsonl")
+
+
+def test_a_trace_that_was_cut_off_is_summed_up_as_far_as_it_goes(tmp_path):
+    trace, chrome = tmp_path / "trace.jsonl", tmp_path / "chrome.json"
+    assert octavo("generate", "--trace", str(trace), "--max-tokens", "8", "hi").returncode == 0
+    whole = trace.read_bytes()
+    trace.write_bytes(whole[:len(whole) * 2 // 3 // 10 * 10 - whole[:len(whole) * 2 // 3 // 10 * 10].endswith(b"\n")])
+    summed = octavo("trace", str(trace), "--chrome", str(chrome))
+    assert summed.returncode == 0 and "was cut off" in summed.stdout
+    assert json.loads(chrome.read_text())["traceEvents"]
+
+
+def test_a_trace_is_not_overwritten_by_its_own_chrome_trace(tmp_path):
+    trace = tmp_path / "trace.jsonl"
+    assert octavo("generate", "--trace", str(trace), "--max-tokens", "2", "hi").returncode == 0
+    before = trace.read_bytes()
+    assert_refused(octavo("trace", str(trace), "--chrome", str(trace)), 2, "the trace itself")
+    assert trace.read_bytes() == before
+
+
+def test_a_file_as_long_as_it_may_be_costs_records_only(tmp_path):
+    trace = tmp_path / "trace.jsonl"
+    command = f"ulimit -f 4; exec {os.environ['OCTAVO_BIN']} generate smollm2 --trace {trace} --max-tokens 60 --ignore-eos hi"
+    run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0 and run.stdout, run.stderr
+    assert "trace records are lost" in run.stderr
