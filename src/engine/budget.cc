@@ -61,10 +61,11 @@ std::uint32_t StepBudget::choose(const StepTime& time, std::uint32_t num_streams
   return std::min(std::max(budget, least), limits_.max_tokens);
 }
 
-/// The time that streams have to bear, by prediction: steps that run over it by the present slack keep the promise.
+/// The time that streams have to bear, by prediction. A target is a mean; the promise without one is for every step, so
+/// that the present slack comes off.
 Nanos StepBudget::longest_step(const StepTime& time, Nanos streams_alone, std::span<const PromptLeft> prompts) const {
   const Nanos least = kLeastStretch * streams_alone;
-  if (limits_.target_tpot) return std::max(*limits_.target_tpot / time.slack(), least);
+  if (limits_.target_tpot) return std::max(*limits_.target_tpot, least);
   Nanos longest = std::max(kMostStreamSteps * streams_alone / time.slack(), least);
   if (!limits_.target_ttft) return longest;
   Nanos ahead{};  // of prompt work, until this prompt is done

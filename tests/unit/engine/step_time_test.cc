@@ -142,7 +142,6 @@ TEST(StepTime, SlackFollowsSlowStepsAtOnceAndFades) {
 
 TEST(StepBudget, AStumblingMachineGetsShorterSteps) {
   Load load{.prompts = {{0, 3000, true, {}}}};
-  load.limits.target_tpot = 4 * load.alone();
   const std::uint32_t usual = load.budget();
   const StepWork work = load.streams();
   for (int i = 0; i < 5; ++i) load.time.observe(work, 2 * load.time.predict(work));
