@@ -107,7 +107,7 @@ Result<> read_trace(std::istream& in, const std::string& path, const std::functi
   for (std::string text; std::getline(in, text);) {
     ++number;
     const auto line = read_line(text, number == 1);
-    if (!line && number > 1 && in.eof()) return Ok{};  // cut off within its last line
+    if (!line && number > 1 && in.eof() && !parse_object(text)) return Ok{};  // cut off within its last line
     if (!line) {
       return wrong(fmt::format(
           "{}:{}: {}", path, number,
