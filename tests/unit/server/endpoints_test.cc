@@ -114,6 +114,8 @@ TEST(Endpoints, RequestIds) {
 TEST(Endpoints, Metrics) {
   const RunningServer running;
   ASSERT_EQ(running.post("/v1/completions", {{"prompt", "abc"}, {"max_tokens", 3}}).status, 200U);
+  ASSERT_TRUE(
+      eventually([&] { return running.engine.stats().running == 0; }));  // the fake forgets after it has answered
   const Reply reply = running.get("/metrics");
   EXPECT_TRUE(reply.field("Content-Type").starts_with("text/plain"));
   const std::string labels = R"({engine="0",model_name="fake"})";
