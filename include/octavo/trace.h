@@ -34,6 +34,21 @@ struct StepRecord {
   std::uint32_t saves = 0, loads = 0, copies = 0, zeros = 0;          // whole blocks moved or cleared by this step
 };
 
+/// Calls f(name, field) for every field, in the order of the trace file, whose names these are.
+template <class Record, class F>
+void for_each_field(Record& r, F&& f) {
+  f("step", r.step), f("begin_us", r.begin_us), f("run_us", r.run_us), f("duration_us", r.duration_us);
+  f("rows", r.rows), f("decode_rows", r.decode_rows), f("prompt_rows", r.prompt_rows);
+  f("failed_rows", r.failed_rows), f("tokens", r.tokens), f("prompt_tokens", r.prompt_tokens), f("budget", r.budget);
+  f("sampled_tokens", r.sampled_tokens), f("admitted", r.admitted), f("resumed", r.resumed);
+  f("preempted_recompute", r.preempted_recompute), f("preempted_swap", r.preempted_swap), f("finished", r.finished);
+  f("lookup_tokens", r.lookup_tokens), f("cached_tokens", r.cached_tokens), f("forked_tokens", r.forked_tokens);
+  f("recovered_tokens", r.recovered_tokens), f("lost_tokens", r.lost_tokens);
+  f("running", r.running), f("waiting", r.waiting), f("blocks_free", r.blocks_free);
+  f("blocks_cached", r.blocks_cached), f("blocks_used", r.blocks_used), f("host_used", r.host_used);
+  f("saves", r.saves), f("loads", r.loads), f("copies", r.copies), f("zeros", r.zeros);
+}
+
 /// One row of a step's batch: positions [first_position, first_position + tokens) of one choice.
 struct BatchRow {
   RequestId request;

@@ -35,16 +35,7 @@ class Required {
 Result<StepRecord> read_step(const Json& object) {
   StepRecord r;
   Required read(object);
-  read("step", r.step)("begin_us", r.begin_us)("run_us", r.run_us)("duration_us", r.duration_us);
-  read("rows", r.rows)("decode_rows", r.decode_rows)("prompt_rows", r.prompt_rows)("failed_rows", r.failed_rows);
-  read("tokens", r.tokens)("prompt_tokens", r.prompt_tokens)("budget", r.budget);
-  read("sampled_tokens", r.sampled_tokens)("admitted", r.admitted)("resumed", r.resumed);
-  read("preempted_recompute", r.preempted_recompute)("preempted_swap", r.preempted_swap)("finished", r.finished);
-  read("lookup_tokens", r.lookup_tokens)("cached_tokens", r.cached_tokens)("forked_tokens", r.forked_tokens);
-  read("recovered_tokens", r.recovered_tokens)("lost_tokens", r.lost_tokens);
-  read("running", r.running)("waiting", r.waiting)("blocks_free", r.blocks_free);
-  read("blocks_cached", r.blocks_cached)("blocks_used", r.blocks_used)("host_used", r.host_used);
-  read("saves", r.saves)("loads", r.loads)("copies", r.copies)("zeros", r.zeros);
+  for_each_field(r, read);
   OCTAVO_CHECK_OK(read.result());
   return r;
 }

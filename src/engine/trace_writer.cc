@@ -62,38 +62,11 @@ void add_hash(std::string& out, const BlockHash& hash) {
 
 void word_step(MessageReader in, std::string& out) {
   const auto r = in.take<StepRecord>();
-  add(out, R"({{"step":{},"begin_us":{},"run_us":{},"duration_us":{})", r.step, r.begin_us, r.run_us, r.duration_us);
-  const std::pair<const char*, std::uint64_t> counts[] = {
-      {"rows", r.rows},
-      {"decode_rows", r.decode_rows},
-      {"prompt_rows", r.prompt_rows},
-      {"failed_rows", r.failed_rows},
-      {"tokens", r.tokens},
-      {"prompt_tokens", r.prompt_tokens},
-      {"budget", r.budget},
-      {"sampled_tokens", r.sampled_tokens},
-      {"admitted", r.admitted},
-      {"resumed", r.resumed},
-      {"preempted_recompute", r.preempted_recompute},
-      {"preempted_swap", r.preempted_swap},
-      {"finished", r.finished},
-      {"lookup_tokens", r.lookup_tokens},
-      {"cached_tokens", r.cached_tokens},
-      {"forked_tokens", r.forked_tokens},
-      {"recovered_tokens", r.recovered_tokens},
-      {"lost_tokens", r.lost_tokens},
-      {"running", r.running},
-      {"waiting", r.waiting},
-      {"blocks_free", r.blocks_free},
-      {"blocks_cached", r.blocks_cached},
-      {"blocks_used", r.blocks_used},
-      {"host_used", r.host_used},
-      {"saves", r.saves},
-      {"loads", r.loads},
-      {"copies", r.copies},
-      {"zeros", r.zeros},
-  };
-  for (const auto& [name, value] : counts) add(out, R"(,"{}":{})", name, value);
+  const char* before = "{";
+  for_each_field(r, [&](const char* name, auto value) {
+    add(out, R"({}"{}":{})", before, name, value);
+    before = ",";
+  });
   out += R"(,"batch":[)";
   for (bool first = true; !in.empty(); first = false) {
     const auto row = in.take<BatchRow>();
