@@ -332,10 +332,12 @@ class LocalEngine final : public Engine {
     facts.budget = std::clamp(r_->pacer->budget(scheduler, *r_->kv, facts.begin), scheduler.num_running(),
                               r_->report.max_num_batched_tokens);
     if (!scheduler.schedule(plan_, facts.budget)) return false;
+    const std::uint64_t queried_before = scheduler.counters().queried_tokens;
     scheduler.commit(plan_);
+    facts.lookup_tokens = scheduler.counters().queried_tokens - queried_before;
     const Micros begin = steady_now();
     for (const Admission& admission : plan_.admitted) {
-      if (admission.resumed == 0) facts.lookup_tokens += start_running(admission, begin);
+      if (admission.resumed == 0) start_running(admission.seq, begin);
     }
     list_batch();
     r_->executor->run(plan_, result_);
@@ -354,14 +356,11 @@ class LocalEngine final : public Engine {
     return true;
   }
 
-  /// Prompt tokens that were looked up in the prefix cache.
-  std::uint32_t start_running(const Admission& admission, Micros now) {
-    const Owner owner = owners_.at(admission.seq.value);
-    const Sequence& sequence = *r_->scheduler->find(admission.seq);
+  void start_running(SeqId seq, Micros now) {
+    const Owner owner = owners_.at(seq.value);
+    const Sequence& sequence = *r_->scheduler->find(seq);
     owner.active->request.scheduled(owner.choice, now, sequence.cached_tokens);
     observer_.scheduled(owner.active->request.id(), owner.choice, now, sequence.cached_tokens);
-    const bool looks_up = r_->report.prefix_caching && admission.forked_tokens == 0 && !sequence.limits.prompt_logits;
-    return looks_up ? sequence.prompt_tokens : 0;
   }
 
   void list_batch() {

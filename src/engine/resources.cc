@@ -159,7 +159,7 @@ KvConfig kv_config(const EngineConfig& config, const EngineResources& r) {
   kv.max_step_tokens = r.report.max_num_batched_tokens;
   kv.memory = config.kv_memory;
   kv.prefix_caching = r.report.prefix_caching;
-  kv.host_blocks = static_cast<std::uint32_t>(r.report.swap_bytes / r.store->groups().page_bytes);
+  kv.host_blocks = r.host ? r.host->num_slots() : 0;
   kv.events = !config.trace_file.empty();
   return kv;
 }

@@ -208,7 +208,8 @@ void Scheduler::commit(const StepPlan& plan) {
     q.computed = q.processed = a.cached_tokens + a.forked_tokens + a.restored_tokens;
     if (a.resumed == 0) {
       q.cached_tokens = a.cached_tokens + a.forked_tokens;
-      if (a.forked_tokens == 0 && !q.limits.prompt_logits) c.queried_tokens += q.prompt_tokens;
+      const bool looked_up = s.kv.config().prefix_caching && a.forked_tokens == 0 && !q.limits.prompt_logits;
+      if (looked_up) c.queried_tokens += q.prompt_tokens;
     }
     ++c.admitted, c.cached_tokens += a.cached_tokens;
     c.forked_tokens += a.forked_tokens, c.restored_tokens += a.restored_tokens;
