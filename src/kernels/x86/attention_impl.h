@@ -73,29 +73,36 @@ struct F16Numbers {
 
 // --- Scores: q . k of a cell's 16 tokens for R rows -----------------------------------------------------------------
 
+/// sums[r] = the chain of every second term from `parity` on: p[r][i] * pairs[i / 2], i = parity, parity + 2, .. < n.
+/// Twelve such sums fill AVX2's registers, so even and odd terms take turns rather than halves of a V16f.
+template <std::uint32_t parity, std::uint32_t R, class LoadPairs>
+inline void chain_bf16(std::uint32_t n, const float* p, std::uint32_t p_stride, const LoadPairs& pairs, V16f* sums) {
+  V16f chain[R];
+  OCTAVO_UNROLL
+  for (std::uint32_t r = 0; r < R; ++r) chain[r] = zero();
+  for (std::uint32_t i = 0; i < n; i += 2) {
+    const V16f x = parity == 0 ? even_bf16(pairs(i / 2)) : odd_bf16(pairs(i / 2));
+    OCTAVO_UNROLL
+    for (std::uint32_t r = 0; r < R; ++r) chain[r] = fma(broadcast(p[r * p_stride + i + parity]), x, chain[r]);
+  }
+  OCTAVO_UNROLL
+  for (std::uint32_t r = 0; r < R; ++r) sums[r] = chain[r];
+}
+
 /// Tile-32 order. scores[r][16] = c, which gets c = c + (even + odd) per 32 dimensions.
 template <std::uint32_t R>
 inline void score_bf16(const std::byte* cell, const float* q, std::uint32_t head_dim, float* scores) {
-  for (std::uint32_t lane = 0; lane < kCellTokens; lane += Narrow::kLanes) {
-    for (std::uint32_t begin = 0; begin < head_dim; begin += 32) {
-      const std::uint32_t end = smaller(begin + 32, head_dim);
-      Narrow even[R], odd[R];
-      OCTAVO_UNROLL
-      for (std::uint32_t r = 0; r < R; ++r) even[r] = odd[r] = Narrow::zero();
-      for (std::uint32_t d = begin; d < end; d += 2) {
-        const Narrow pairs = Narrow::load(floats(cell) + d / 2 * kCellTokens + lane);
-        const Narrow k_even = even_bf16(pairs), k_odd = odd_bf16(pairs);
-        OCTAVO_UNROLL
-        for (std::uint32_t r = 0; r < R; ++r) {
-          even[r] = fma(Narrow::broadcast(q[r * head_dim + d]), k_even, even[r]);
-          odd[r] = fma(Narrow::broadcast(q[r * head_dim + d + 1]), k_odd, odd[r]);
-        }
-      }
-      OCTAVO_UNROLL
-      for (std::uint32_t r = 0; r < R; ++r) {
-        float* to = scores + r * kSplitTokens + lane;
-        store(to, add(begin == 0 ? Narrow::zero() : Narrow::load(to), add(even[r], odd[r])));
-      }
+  for (std::uint32_t begin = 0; begin < head_dim; begin += 32) {
+    const float* from = floats(cell) + begin / 2 * kCellTokens;
+    const std::uint32_t n = smaller(32, head_dim - begin);
+    const auto pairs = [&](std::uint32_t i) { return load(from + i * kCellTokens); };
+    V16f even[R], odd[R];
+    chain_bf16<0, R>(n, q + begin, head_dim, pairs, even);
+    chain_bf16<1, R>(n, q + begin, head_dim, pairs, odd);
+    OCTAVO_UNROLL
+    for (std::uint32_t r = 0; r < R; ++r) {
+      float* to = scores + r * kSplitTokens;
+      store(to, add(begin == 0 ? zero() : load(to), add(even[r], odd[r])));
     }
   }
 }
@@ -118,28 +125,17 @@ inline void score_chain(const std::byte* cell, const float* q, std::uint32_t hea
 
 template <std::uint32_t R>
 inline void weight_bf16(const std::byte* cell, const float* p, std::uint32_t head_dim, float* o, std::uint32_t stride) {
-  // All dimensions of 16 tokens are there, and `o` has room for whole V16f: only a load of V must not run over its end.
-  const std::uint32_t whole = head_dim / Narrow::kLanes * Narrow::kLanes;
-  for (std::uint32_t d = 0; d < head_dim; d += Narrow::kLanes) {
-    Narrow even[R], odd[R];
-    OCTAVO_UNROLL
-    for (std::uint32_t r = 0; r < R; ++r) even[r] = odd[r] = Narrow::zero();
-    for (std::uint32_t t = 0; t < kCellTokens; t += 2) {
-      const float* from = floats(cell) + t / 2 * head_dim + d;
-      const Narrow pairs = d < whole ? Narrow::load(from) : Narrow::load_first(from, head_dim - d);
-      const Narrow v_even = even_bf16(pairs), v_odd = odd_bf16(pairs);
-      OCTAVO_UNROLL
-      for (std::uint32_t r = 0; r < R; ++r) {
-        even[r] = fma(Narrow::broadcast(p[r * kSplitTokens + t]), v_even, even[r]);
-        odd[r] = fma(Narrow::broadcast(p[r * kSplitTokens + t + 1]), v_odd, odd[r]);
-      }
-    }
+  for_lanes(head_dim, [&](std::uint32_t d, auto lanes) {
+    const auto pairs = [&](std::uint32_t i) { return load(floats(cell) + i * head_dim + d, lanes); };
+    V16f even[R], odd[R];
+    chain_bf16<0, R>(kCellTokens, p, kSplitTokens, pairs, even);
+    chain_bf16<1, R>(kCellTokens, p, kSplitTokens, pairs, odd);
     OCTAVO_UNROLL
     for (std::uint32_t r = 0; r < R; ++r) {
       float* to = o + r * stride + d;
-      store(to, add(Narrow::load(to), add(even[r], odd[r])));
+      store(to, add(load(to), add(even[r], odd[r])));
     }
-  }
+  });
 }
 
 template <class Numbers, std::uint32_t R>
