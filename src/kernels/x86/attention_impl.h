@@ -49,6 +49,17 @@ inline void for_row_blocks(std::uint32_t rows, const Body& body) {
   }
 }
 
+// --- Cells ----------------------------------------------------------------------------------------------------------
+
+/// A K or V cell, and one of equal size that is wanted soon: each load of the one fetches the same line of the other.
+/// Blocks lie anywhere, so nobody but the block table knows what comes next.
+struct Cell {
+  const std::byte* at;
+  const std::byte* next;
+  [[nodiscard]] Cell skip(std::uint64_t bytes) const { return {at + bytes, next + bytes}; }
+  void fetch(std::uint64_t offset) const { prefetch(next + offset); }
+};
+
 // --- The numbers of a KV type ---------------------------------------------------------------------------------------
 
 const float* floats(const std::byte* p) { return reinterpret_cast<const float*>(p); }
@@ -73,17 +84,27 @@ struct F16Numbers {
 
 // --- Scores: q . k of a cell's 16 tokens for R rows -----------------------------------------------------------------
 
-/// sums[r] = the chain of every second term from `parity` on: p[r][i] * pairs[i / 2], i = parity, parity + 2, .. < n.
-/// Twelve such sums fill AVX2's registers, so even and odd terms take turns rather than halves of a V16f.
-template <std::uint32_t parity, std::uint32_t R, class LoadPairs>
-inline void chain_bf16(std::uint32_t n, const float* p, std::uint32_t p_stride, const LoadPairs& pairs, V16f* sums) {
+/// Where the factor of term i of row r lies: p[i * kTerm + r * kRow]. Constants, so that loads need no arithmetic.
+struct QueryFactors {
+  static constexpr std::uint32_t kRow = 1, kTerm = kTileRows;
+};
+struct WeightFactors {
+  static constexpr std::uint32_t kRow = kSplitTokens, kTerm = 1;
+};
+
+/// sums[r] = the chain over every second of n terms, from `parity` on, of p's factors and pairs(i / 2). Even and odd
+/// terms take turns, because twelve such sums fill AVX2's registers.
+template <class Factors, std::uint32_t parity, std::uint32_t R, class LoadPairs>
+inline void chain_bf16(std::uint32_t n, const float* p, const LoadPairs& pairs, V16f* sums) {
   V16f chain[R];
   OCTAVO_UNROLL
   for (std::uint32_t r = 0; r < R; ++r) chain[r] = zero();
-  for (std::uint32_t i = 0; i < n; i += 2) {
-    const V16f x = parity == 0 ? even_bf16(pairs(i / 2)) : odd_bf16(pairs(i / 2));
+  p += parity * Factors::kTerm;
+#pragma GCC unroll 2
+  for (std::uint32_t i = 0; i < n / 2; ++i, p += 2 * Factors::kTerm) {
+    const V16f x = parity == 0 ? even_bf16(pairs(i)) : odd_bf16(pairs(i));
     OCTAVO_UNROLL
-    for (std::uint32_t r = 0; r < R; ++r) chain[r] = fma(broadcast(p[r * p_stride + i + parity]), x, chain[r]);
+    for (std::uint32_t r = 0; r < R; ++r) chain[r] = fma(broadcast(p[r * Factors::kRow]), x, chain[r]);
   }
   OCTAVO_UNROLL
   for (std::uint32_t r = 0; r < R; ++r) sums[r] = chain[r];
@@ -91,14 +112,15 @@ inline void chain_bf16(std::uint32_t n, const float* p, std::uint32_t p_stride, 
 
 /// Tile-32 order. scores[r][16] = c, which gets c = c + (even + odd) per 32 dimensions.
 template <std::uint32_t R>
-inline void score_bf16(const std::byte* cell, const float* q, std::uint32_t head_dim, float* scores) {
+inline void score_bf16(const Cell& cell, const float* q, std::uint32_t head_dim, float* scores) {
   for (std::uint32_t begin = 0; begin < head_dim; begin += 32) {
-    const float* from = floats(cell) + begin / 2 * kCellTokens;
     const std::uint32_t n = smaller(32, head_dim - begin);
-    const auto pairs = [&](std::uint32_t i) { return load(from + i * kCellTokens); };
+    const Cell from = cell.skip(begin / 2 * kCellTokens * 4);
+    const auto pairs = [&](std::uint64_t i) { return load(floats(from.at) + i * kCellTokens); };
     V16f even[R], odd[R];
-    chain_bf16<0, R>(n, q + begin, head_dim, pairs, even);
-    chain_bf16<1, R>(n, q + begin, head_dim, pairs, odd);
+    chain_bf16<QueryFactors, 0, R>(
+        n, q + begin * kTileRows, [&](std::uint64_t i) { return from.fetch(i * kCellTokens * 4), pairs(i); }, even);
+    chain_bf16<QueryFactors, 1, R>(n, q + begin * kTileRows, pairs, odd);
     OCTAVO_UNROLL
     for (std::uint32_t r = 0; r < R; ++r) {
       float* to = scores + r * kSplitTokens;
@@ -108,14 +130,16 @@ inline void score_bf16(const std::byte* cell, const float* q, std::uint32_t head
 }
 
 template <class Numbers, std::uint32_t R>
-inline void score_chain(const std::byte* cell, const float* q, std::uint32_t head_dim, float* scores) {
+inline void score_chain(const Cell& cell, const float* q, std::uint32_t head_dim, float* scores) {
   V16f sums[R];
   OCTAVO_UNROLL
   for (std::uint32_t r = 0; r < R; ++r) sums[r] = zero();
   for (std::uint32_t d = 0; d < head_dim; ++d) {
-    const V16f k = Numbers::at(cell + d * kCellTokens * Numbers::kBytes, AllLanes{});
+    const std::uint32_t offset = d * kCellTokens * Numbers::kBytes;
+    cell.fetch(offset);
+    const V16f k = Numbers::at(cell.at + offset, AllLanes{});
     OCTAVO_UNROLL
-    for (std::uint32_t r = 0; r < R; ++r) sums[r] = fma(broadcast(q[r * head_dim + d]), k, sums[r]);
+    for (std::uint32_t r = 0; r < R; ++r) sums[r] = fma(broadcast(q[d * kTileRows + r]), k, sums[r]);
   }
   OCTAVO_UNROLL
   for (std::uint32_t r = 0; r < R; ++r) store(scores + r * kSplitTokens, sums[r]);
@@ -124,12 +148,15 @@ inline void score_chain(const std::byte* cell, const float* q, std::uint32_t hea
 // --- Values: o += p v of a cell's 16 tokens for R rows --------------------------------------------------------------
 
 template <std::uint32_t R>
-inline void weight_bf16(const std::byte* cell, const float* p, std::uint32_t head_dim, float* o, std::uint32_t stride) {
+inline void weight_bf16(const Cell& cell, const float* p, std::uint32_t head_dim, float* o, std::uint32_t stride) {
   for_lanes(head_dim, [&](std::uint32_t d, auto lanes) {
-    const auto pairs = [&](std::uint32_t i) { return load(floats(cell) + i * head_dim + d, lanes); };
+    const Cell from = cell.skip(d * 4);
+    const std::uint64_t line = head_dim;
+    const auto pairs = [&](std::uint64_t i) { return load(floats(from.at) + i * line, lanes); };
     V16f even[R], odd[R];
-    chain_bf16<0, R>(kCellTokens, p, kSplitTokens, pairs, even);
-    chain_bf16<1, R>(kCellTokens, p, kSplitTokens, pairs, odd);
+    chain_bf16<WeightFactors, 0, R>(
+        kCellTokens, p, [&](std::uint64_t i) { return from.fetch(i * line * 4), pairs(i); }, even);
+    chain_bf16<WeightFactors, 1, R>(kCellTokens, p, pairs, odd);
     OCTAVO_UNROLL
     for (std::uint32_t r = 0; r < R; ++r) {
       float* to = o + r * stride + d;
@@ -139,14 +166,15 @@ inline void weight_bf16(const std::byte* cell, const float* p, std::uint32_t hea
 }
 
 template <class Numbers, std::uint32_t R>
-inline void weight_chain(const std::byte* cell, const float* p, std::uint32_t head_dim, float* o,
-                         std::uint32_t stride) {
+inline void weight_chain(const Cell& cell, const float* p, std::uint32_t head_dim, float* o, std::uint32_t stride) {
   for_lanes(head_dim, [&](std::uint32_t d, auto lanes) {
     V16f sums[R];
     OCTAVO_UNROLL
     for (std::uint32_t r = 0; r < R; ++r) sums[r] = load(o + r * stride + d);
     for (std::uint32_t t = 0; t < kCellTokens; ++t) {
-      const V16f v = Numbers::at(cell + (t * head_dim + d) * Numbers::kBytes, lanes);
+      const std::uint32_t offset = (t * head_dim + d) * Numbers::kBytes;
+      cell.fetch(offset);
+      const V16f v = Numbers::at(cell.at + offset, lanes);
       OCTAVO_UNROLL
       for (std::uint32_t r = 0; r < R; ++r) sums[r] = fma(broadcast(p[r * kSplitTokens + t]), v, sums[r]);
     }
@@ -155,7 +183,7 @@ inline void weight_chain(const std::byte* cell, const float* p, std::uint32_t he
   });
 }
 
-/// One tile's rows: q [rows][head_dim], scores (then weights) [rows][256], o [rows][stride].
+/// One tile's rows: q [head_dim][kTileRows], scores (then weights) [rows][256], o [rows][stride].
 struct Tile {
   const float* q;
   float* scores;
@@ -164,9 +192,9 @@ struct Tile {
 };
 
 /// `cell` is the index inside the split.
-void score_cell(KvType type, const Tile& tile, const std::byte* k, std::uint32_t cell) {
+void score_cell(KvType type, const Tile& tile, const Cell& k, std::uint32_t cell) {
   float* scores = tile.scores + cell * kCellTokens;
-  const auto q = [&](std::uint32_t row) { return tile.q + row * tile.head_dim; };
+  const auto q = [&](std::uint32_t row) { return tile.q + row; };
   const auto to = [&](std::uint32_t row) { return scores + row * kSplitTokens; };
   const std::uint32_t n = tile.head_dim;
   switch (type) {
@@ -184,7 +212,7 @@ void score_cell(KvType type, const Tile& tile, const std::byte* k, std::uint32_t
   }
 }
 
-void weight_cell(KvType type, const Tile& tile, const std::byte* v, std::uint32_t cell) {
+void weight_cell(KvType type, const Tile& tile, const Cell& v, std::uint32_t cell) {
   const float* weights = tile.scores + cell * kCellTokens;
   const auto p = [&](std::uint32_t row) { return weights + row * kSplitTokens; };
   const auto o = [&](std::uint32_t row) { return tile.o + row * tile.stride; };
@@ -308,10 +336,6 @@ struct HeadKv {
   [[nodiscard]] std::byte* v_cell(std::uint32_t pos) const { return cell(pos, kv.v_offset, kv.v_cell_bytes); }
 };
 
-void prefetch_cell(const std::byte* cell, std::uint64_t bytes) {
-  for (std::uint64_t i = 0; i < bytes; i += 64) prefetch(cell + i);
-}
-
 /// One split for one tile: weights in tile.scores, values in tile.o; parts[row] has l = 0 for a row that sees nothing.
 /// `tile_first` numbers the tile's first row within the task: token = row / group.
 void attend_split(const HeadKv& head, const AttnSpec& spec, std::uint32_t split, std::uint32_t first_pos,
@@ -322,14 +346,17 @@ void attend_split(const HeadKv& head, const AttnSpec& spec, std::uint32_t split,
   for (std::uint32_t row = 0; row < tile.rows; ++row) parts[row] = {0, 0};
   if (seen.empty()) return;
 
-  const std::uint32_t base = split * kSplitTokens;
+  constexpr std::uint32_t kAhead = 2;
+  const std::uint32_t base = split * kSplitTokens, seen_after = pos_of(tile.rows - 1) + 1;
   const std::uint32_t cell_begin = (seen.begin - base) / kCellTokens;
   const std::uint32_t cell_end = (seen.end - base + kCellTokens - 1) / kCellTokens;
-  constexpr std::uint32_t kAhead = 2;
-  for (std::uint32_t cell = cell_begin; cell < cell_end; ++cell) {
-    const std::uint32_t pos = base + cell * kCellTokens;
-    if (cell + kAhead < cell_end) prefetch_cell(head.k_cell(pos + kAhead * kCellTokens), kv.k_cell_bytes);
-    score_cell(kv.type, tile, head.k_cell(pos), cell);
+  // K of all cells, then V of all cells, then K of the next split.
+  const std::uint32_t cells = cell_end - cell_begin, after = smaller(kAhead, cells);
+  const auto k_cell = [&](std::uint32_t i) { return head.k_cell(base + (cell_begin + i) * kCellTokens); };
+  const auto v_cell = [&](std::uint32_t i) { return head.v_cell(base + (cell_begin + i) * kCellTokens); };
+  for (std::uint32_t i = 0; i < cells; ++i) {
+    const std::uint32_t next = i + after;
+    score_cell(kv.type, tile, {k_cell(i), next < cells ? k_cell(next) : v_cell(next - cells)}, cell_begin + i);
   }
   for (std::uint32_t row = 0; row < tile.rows; ++row) {
     float* scores = tile.scores + row * kSplitTokens;
@@ -341,10 +368,14 @@ void attend_split(const HeadKv& head, const AttnSpec& spec, std::uint32_t split,
     }
     for_lanes(tile.stride - 16, [&](std::uint32_t d, auto) { store(tile.o + row * tile.stride + d, zero()); });
   }
-  for (std::uint32_t cell = cell_begin; cell < cell_end; ++cell) {
-    const std::uint32_t pos = base + cell * kCellTokens;
-    if (cell + kAhead < cell_end) prefetch_cell(head.v_cell(pos + kAhead * kCellTokens), kv.v_cell_bytes);
-    weight_cell(kv.type, tile, head.v_cell(pos), cell);
+  for (std::uint32_t i = 0; i < cells; ++i) {
+    const std::uint32_t next = i + after;
+    const bool more = seen_after > (cell_begin + next) * kCellTokens + base;
+    weight_cell(kv.type, tile,
+                {v_cell(i), next < cells ? v_cell(next)
+                            : more       ? k_cell(next)
+                                         : v_cell(i)},
+                cell_begin + i);
   }
   for (std::uint32_t row = 0; row < tile.rows; ++row) {  // a zero becomes +0: masked tokens leave no trace in its sign
     float* o = tile.o + row * tile.stride;
@@ -352,17 +383,14 @@ void attend_split(const HeadKv& head, const AttnSpec& spec, std::uint32_t split,
   }
 }
 
-/// The queries of a task, packed [row][head_dim] and rounded as their scores want them.
-void pack_queries(KvType type, const float* q, std::uint64_t token_stride, std::uint32_t tokens,
-                  std::uint32_t floats_of_group, float* packed) {
-  for (std::uint32_t token = 0; token < tokens; ++token) {
-    const float* from = q + token * token_stride;
-    float* to = packed + token * floats_of_group;
-    for_lanes(floats_of_group, [&](std::uint32_t i, auto lanes) {
-      const V16f value = load(from + i, lanes);
-      store(to + i, type == KvType::kBF16 ? round_to_bf16(value) : value, lanes);
-    });
-  }
+/// A tile's queries, rounded as their scores want them: packed [head_dim][kTileRows], one row of it from `q`.
+void pack_query(KvType type, const float* q, std::uint32_t head_dim, float* packed) {
+  for_lanes(head_dim, [&](std::uint32_t d, auto lanes) {
+    const V16f value = load(q + d, lanes);
+    alignas(64) float numbers[16];
+    store(numbers, type == KvType::kBF16 ? round_to_bf16(value) : value);
+    for (std::uint32_t i = 0; i < smaller(16, head_dim - d); ++i) packed[(d + i) * kTileRows] = numbers[i];
+  });
 }
 
 template <class T>
@@ -419,18 +447,23 @@ void attend(const PagedKv& kv, const AttnSpec& spec, const KvRow& row, const Att
   float* scores = reinterpret_cast<float*>(scratch);
   float* tile_states = scores + kTileRows * kSplitTokens;
   float* packed = tile_states + kTileRows * stride;
-  auto* sums = reinterpret_cast<SoftmaxPart*>(packed + std::uint64_t{rows} * head_dim);
+  const auto tile_queries = [&](std::uint32_t r) {
+    return packed + std::uint64_t{r / kTileRows} * kTileRows * head_dim;
+  };
+  auto* sums = reinterpret_cast<SoftmaxPart*>(tile_queries(rows + kTileRows - 1));
 
   const HeadKv head{kv, row, task.kv_head};
-  const auto out_of = [&](std::uint32_t r) { return out + at + r / group * token_floats + r % group * head_dim; };
-  pack_queries(kv.type, q + at, token_floats, tokens, group * head_dim, packed);
-  for (std::uint32_t r = 0; r < rows; ++r) sums[r] = {0, 0};
+  const auto at_of = [&](std::uint32_t r) { return at + r / group * token_floats + r % group * head_dim; };
+  const auto out_of = [&](std::uint32_t r) { return out + at_of(r); };
+  for (std::uint32_t r = 0; r < rows; ++r) {
+    pack_query(kv.type, q + at_of(r), head_dim, tile_queries(r) + r % kTileRows);
+    sums[r] = {0, 0};
+  }
 
   for (std::uint32_t split = task.split_begin; split < task.split_end; ++split) {
     for (std::uint32_t first = 0; first < rows; first += kTileRows) {
       float* state = direct ? tile_states : states + std::uint64_t{task.state + first} * stride;
-      const Tile tile{packed + std::uint64_t{first} * head_dim, scores,   state + 16,
-                      smaller(kTileRows, rows - first),         head_dim, stride};
+      const Tile tile{tile_queries(first), scores, state + 16, smaller(kTileRows, rows - first), head_dim, stride};
       SoftmaxPart parts[kTileRows];
       attend_split(head, spec, split, first_pos, group, first, tile, parts);
       for (std::uint32_t r = 0; r < tile.rows; ++r) {
