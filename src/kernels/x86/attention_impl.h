@@ -1,9 +1,9 @@
 // Attention on sixteen lanes: a lane is a token while scoring, a dimension while weighting values. The order of every
 // operation is that of ref/attention.cc; here only the loops are turned round.
 //
-// A task's rows are its (token, query head) pairs. For each split and each tile of kTileRows rows: score all cells the
-// tile can see, turn scores into weights row by row, weight the values. Inside, blocks of R rows share each load of K
-// and V. A cell that only some rows of the tile see gets weight +0 in the others.
+// A task's rows are its (token, query head) pairs. For each split and each tile of kQueryTileRows rows: score all cells
+// the tile can see, turn scores into weights row by row, weight the values. Inside, blocks of R rows share each load of
+// K and V. A cell that only some rows of the tile see gets weight +0 in the others.
 #pragma once
 #include "kernels/attention_tile.h"
 #include "kernels/entries.h"
@@ -86,7 +86,7 @@ struct F16Numbers {
 
 /// Where the factor of term i of row r lies: p[i * kTerm + r * kRow]. Constants, so that loads need no arithmetic.
 struct QueryFactors {
-  static constexpr std::uint32_t kRow = 1, kTerm = kTileRows;
+  static constexpr std::uint32_t kRow = 1, kTerm = kQueryTileRows;
 };
 struct WeightFactors {
   static constexpr std::uint32_t kRow = kSplitTokens, kTerm = 1;
@@ -100,7 +100,7 @@ inline void chain_bf16(std::uint32_t n, const float* p, const LoadPairs& pairs, 
   OCTAVO_UNROLL
   for (std::uint32_t r = 0; r < R; ++r) chain[r] = zero();
   p += parity * Factors::kTerm;
-#pragma GCC unroll 2
+#pragma GCC unroll 8
   for (std::uint32_t i = 0; i < n / 2; ++i, p += 2 * Factors::kTerm) {
     const V16f x = parity == 0 ? even_bf16(pairs(i)) : odd_bf16(pairs(i));
     OCTAVO_UNROLL
@@ -119,8 +119,9 @@ inline void score_bf16(const Cell& cell, const float* q, std::uint32_t head_dim,
     const auto pairs = [&](std::uint64_t i) { return load(floats(from.at) + i * kCellTokens); };
     V16f even[R], odd[R];
     chain_bf16<QueryFactors, 0, R>(
-        n, q + begin * kTileRows, [&](std::uint64_t i) { return from.fetch(i * kCellTokens * 4), pairs(i); }, even);
-    chain_bf16<QueryFactors, 1, R>(n, q + begin * kTileRows, pairs, odd);
+        n, q + begin * kQueryTileRows, [&](std::uint64_t i) { return from.fetch(i * kCellTokens * 4), pairs(i); },
+        even);
+    chain_bf16<QueryFactors, 1, R>(n, q + begin * kQueryTileRows, pairs, odd);
     OCTAVO_UNROLL
     for (std::uint32_t r = 0; r < R; ++r) {
       float* to = scores + r * kSplitTokens;
@@ -139,7 +140,7 @@ inline void score_chain(const Cell& cell, const float* q, std::uint32_t head_dim
     cell.fetch(offset);
     const V16f k = Numbers::at(cell.at + offset, AllLanes{});
     OCTAVO_UNROLL
-    for (std::uint32_t r = 0; r < R; ++r) sums[r] = fma(broadcast(q[d * kTileRows + r]), k, sums[r]);
+    for (std::uint32_t r = 0; r < R; ++r) sums[r] = fma(broadcast(q[d * kQueryTileRows + r]), k, sums[r]);
   }
   OCTAVO_UNROLL
   for (std::uint32_t r = 0; r < R; ++r) store(scores + r * kSplitTokens, sums[r]);
@@ -149,19 +150,17 @@ inline void score_chain(const Cell& cell, const float* q, std::uint32_t head_dim
 
 template <std::uint32_t R>
 inline void weight_bf16(const Cell& cell, const float* p, std::uint32_t head_dim, float* o, std::uint32_t stride) {
-  for_lanes(head_dim, [&](std::uint32_t d, auto lanes) {
+  for_lanes(head_dim, [=](std::uint32_t d, auto lanes) {
     const Cell from = cell.skip(d * 4);
     const std::uint64_t line = head_dim;
-    const auto pairs = [&](std::uint64_t i) { return load(floats(from.at) + i * line, lanes); };
+    const auto pairs = [=](std::uint64_t i) { return load(floats(from.at) + i * line, lanes); };
     V16f even[R], odd[R];
     chain_bf16<WeightFactors, 0, R>(
-        kCellTokens, p, [&](std::uint64_t i) { return from.fetch(i * line * 4), pairs(i); }, even);
+        kCellTokens, p, [=](std::uint64_t i) { return from.fetch(i * line * 4), pairs(i); }, even);
     chain_bf16<WeightFactors, 1, R>(kCellTokens, p, pairs, odd);
+    float* to = o + d;
     OCTAVO_UNROLL
-    for (std::uint32_t r = 0; r < R; ++r) {
-      float* to = o + r * stride + d;
-      store(to, add(load(to), add(even[r], odd[r])));
-    }
+    for (std::uint32_t r = 0; r < R; ++r, to += stride) store(to, add(load(to), add(even[r], odd[r])));
   });
 }
 
@@ -183,7 +182,7 @@ inline void weight_chain(const Cell& cell, const float* p, std::uint32_t head_di
   });
 }
 
-/// One tile's rows: q [head_dim][kTileRows], scores (then weights) [rows][256], o [rows][stride].
+/// One tile's rows: q [head_dim][kQueryTileRows], scores (then weights) [rows][256], o [rows][stride].
 struct Tile {
   const float* q;
   float* scores;
@@ -199,14 +198,14 @@ void score_cell(KvType type, const Tile& tile, const Cell& k, std::uint32_t cell
   const std::uint32_t n = tile.head_dim;
   switch (type) {
     case KvType::kBF16:
-      return for_row_blocks<kBf16Rows>(
+      return for_row_blocks<kRegisterRows>(
           tile.rows, [&](std::uint32_t row, auto block) { score_bf16<block.value>(k, q(row), n, to(row)); });
     case KvType::kF16:
-      return for_row_blocks<kF32Rows>(tile.rows, [&](std::uint32_t row, auto block) {
+      return for_row_blocks<kRegisterRows>(tile.rows, [&](std::uint32_t row, auto block) {
         score_chain<F16Numbers, block.value>(k, q(row), n, to(row));
       });
     case KvType::kF32:
-      return for_row_blocks<kF32Rows>(tile.rows, [&](std::uint32_t row, auto block) {
+      return for_row_blocks<kRegisterRows>(tile.rows, [&](std::uint32_t row, auto block) {
         score_chain<F32Numbers, block.value>(k, q(row), n, to(row));
       });
   }
@@ -219,14 +218,14 @@ void weight_cell(KvType type, const Tile& tile, const Cell& v, std::uint32_t cel
   const std::uint32_t n = tile.head_dim, stride = tile.stride;
   switch (type) {
     case KvType::kBF16:
-      return for_row_blocks<kBf16Rows>(
+      return for_row_blocks<kRegisterRows>(
           tile.rows, [&](std::uint32_t row, auto block) { weight_bf16<block.value>(v, p(row), n, o(row), stride); });
     case KvType::kF16:
-      return for_row_blocks<kF32Rows>(tile.rows, [&](std::uint32_t row, auto block) {
+      return for_row_blocks<kRegisterRows>(tile.rows, [&](std::uint32_t row, auto block) {
         weight_chain<F16Numbers, block.value>(v, p(row), n, o(row), stride);
       });
     case KvType::kF32:
-      return for_row_blocks<kF32Rows>(tile.rows, [&](std::uint32_t row, auto block) {
+      return for_row_blocks<kRegisterRows>(tile.rows, [&](std::uint32_t row, auto block) {
         weight_chain<F32Numbers, block.value>(v, p(row), n, o(row), stride);
       });
   }
@@ -251,6 +250,14 @@ Range visible(const AttnSpec& spec, std::uint32_t first, std::uint32_t last, std
 struct SoftmaxPart {
   float m, l;
 };
+
+/// round_to_bf16 of a weight: neither negative nor denormal, and a NaN comes from bf16 numbers, so its low half is
+/// zero.
+V16f round_weight(V16f weight) {
+  const V16i all = bits(weight), odd = bit_and(shift_right<16>(all), broadcast_int(1));
+  const V16i high_half = broadcast_int(static_cast<std::int32_t>(0xFFFF0000U));
+  return from_bits(bit_and(add(all, add(odd, broadcast_int(0x7FFF))), high_half));
+}
 
 /// Scores of cells [cell_begin, cell_end) become weights, +0 outside `range`.
 SoftmaxPart softmax_row(const AttnSpec& spec, KvType type, Range range, std::uint32_t cell_begin,
@@ -279,7 +286,7 @@ SoftmaxPart softmax_row(const AttnSpec& spec, KvType type, Range range, std::uin
     V16f weight = exp(sub(load(scores + lane), shift));
     if (!whole(lane)) weight = keep(lanes_between(from - lane, to - lane), weight);
     total = add(total, weight);
-    store(scores + lane, type == KvType::kBF16 ? round_to_bf16(weight) : weight);
+    store(scores + lane, type == KvType::kBF16 ? round_weight(weight) : weight);
   }
   return {m, sum(total)};
 }
@@ -383,13 +390,13 @@ void attend_split(const HeadKv& head, const AttnSpec& spec, std::uint32_t split,
   }
 }
 
-/// A tile's queries, rounded as their scores want them: packed [head_dim][kTileRows], one row of it from `q`.
+/// A tile's queries, rounded as their scores want them: packed [head_dim][kQueryTileRows], one row of it from `q`.
 void pack_query(KvType type, const float* q, std::uint32_t head_dim, float* packed) {
   for_lanes(head_dim, [&](std::uint32_t d, auto lanes) {
     const V16f value = load(q + d, lanes);
     alignas(64) float numbers[16];
     store(numbers, type == KvType::kBF16 ? round_to_bf16(value) : value);
-    for (std::uint32_t i = 0; i < smaller(16, head_dim - d); ++i) packed[(d + i) * kTileRows] = numbers[i];
+    for (std::uint32_t i = 0; i < smaller(16, head_dim - d); ++i) packed[(d + i) * kQueryTileRows] = numbers[i];
   });
 }
 
@@ -445,26 +452,26 @@ void attend(const PagedKv& kv, const AttnSpec& spec, const KvRow& row, const Att
   const bool direct = task.state == AttnTask::kDirect;
 
   float* scores = reinterpret_cast<float*>(scratch);
-  float* tile_states = scores + kTileRows * kSplitTokens;
-  float* packed = tile_states + kTileRows * stride;
+  float* tile_states = scores + kQueryTileRows * kSplitTokens;
+  float* packed = tile_states + kQueryTileRows * stride;
   const auto tile_queries = [&](std::uint32_t r) {
-    return packed + std::uint64_t{r / kTileRows} * kTileRows * head_dim;
+    return packed + std::uint64_t{r / kQueryTileRows} * kQueryTileRows * head_dim;
   };
-  auto* sums = reinterpret_cast<SoftmaxPart*>(tile_queries(rows + kTileRows - 1));
+  auto* sums = reinterpret_cast<SoftmaxPart*>(tile_queries(rows + kQueryTileRows - 1));
 
   const HeadKv head{kv, row, task.kv_head};
   const auto at_of = [&](std::uint32_t r) { return at + r / group * token_floats + r % group * head_dim; };
   const auto out_of = [&](std::uint32_t r) { return out + at_of(r); };
   for (std::uint32_t r = 0; r < rows; ++r) {
-    pack_query(kv.type, q + at_of(r), head_dim, tile_queries(r) + r % kTileRows);
+    pack_query(kv.type, q + at_of(r), head_dim, tile_queries(r) + r % kQueryTileRows);
     sums[r] = {0, 0};
   }
 
   for (std::uint32_t split = task.split_begin; split < task.split_end; ++split) {
-    for (std::uint32_t first = 0; first < rows; first += kTileRows) {
+    for (std::uint32_t first = 0; first < rows; first += kQueryTileRows) {
       float* state = direct ? tile_states : states + std::uint64_t{task.state + first} * stride;
-      const Tile tile{tile_queries(first), scores, state + 16, smaller(kTileRows, rows - first), head_dim, stride};
-      SoftmaxPart parts[kTileRows];
+      const Tile tile{tile_queries(first), scores, state + 16, smaller(kQueryTileRows, rows - first), head_dim, stride};
+      SoftmaxPart parts[kQueryTileRows];
       attend_split(head, spec, split, first_pos, group, first, tile, parts);
       for (std::uint32_t r = 0; r < tile.rows; ++r) {
         if (!direct) {

@@ -12,8 +12,8 @@
 
 namespace octavo::avx2 {
 
-/// Query rows per register block, in 16 registers: a bf16 block holds an even and an odd Narrow for each.
-inline constexpr std::uint32_t kBf16Rows = 6, kF32Rows = 6;
+/// Query rows whose V16f sums stay in the 16 registers, beside one of K or V and a query.
+inline constexpr std::uint32_t kRegisterRows = 6;
 
 struct V16f {
   __m256 lo, hi;
@@ -163,24 +163,5 @@ static inline float fused(float a, float b, float c) {
 }
 static inline float square_root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
 static inline void prefetch(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
-
-/// One register: where many are needed and lanes do not meet, loops run over the Narrow parts of a V16f.
-struct Narrow {
-  static constexpr std::uint32_t kLanes = 8;
-  __m256 v;
-  static Narrow zero() { return {_mm256_setzero_ps()}; }
-  static Narrow broadcast(float x) { return {_mm256_set1_ps(x)}; }
-  static Narrow load(const float* p) { return {_mm256_loadu_ps(p)}; }
-  static Narrow load_first(const float* p, std::uint32_t count) { return {octavo::avx2::load_first(p, count).lo}; }
-};
-static inline void store(float* p, Narrow x) { _mm256_storeu_ps(p, x.v); }
-static inline Narrow add(Narrow a, Narrow b) { return {_mm256_add_ps(a.v, b.v)}; }
-static inline Narrow fma(Narrow a, Narrow b, Narrow c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
-static inline Narrow even_bf16(Narrow pairs) {
-  return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(pairs.v), 16))};
-}
-static inline Narrow odd_bf16(Narrow pairs) {
-  return {_mm256_and_ps(pairs.v, _mm256_castsi256_ps(_mm256_set1_epi32(-0x10000)))};
-}
 
 }  // namespace octavo::avx2

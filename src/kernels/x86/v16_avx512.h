@@ -9,7 +9,8 @@
 
 namespace octavo::avx512 {
 
-inline constexpr std::uint32_t kBf16Rows = 6, kF32Rows = 12;
+/// Query rows whose sums, an even and an odd one each in bf16, stay in the 32 registers.
+inline constexpr std::uint32_t kRegisterRows = 12;
 
 struct V16f {
   __m512 v;
@@ -113,23 +114,5 @@ static inline float fused(float a, float b, float c) {
 }
 static inline float square_root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
 static inline void prefetch(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
-
-struct Narrow {
-  static constexpr std::uint32_t kLanes = 16;
-  __m512 v;
-  static Narrow zero() { return {_mm512_setzero_ps()}; }
-  static Narrow broadcast(float x) { return {_mm512_set1_ps(x)}; }
-  static Narrow load(const float* p) { return {_mm512_loadu_ps(p)}; }
-  static Narrow load_first(const float* p, std::uint32_t count) { return {octavo::avx512::load_first(p, count).v}; }
-};
-static inline void store(float* p, Narrow x) { _mm512_storeu_ps(p, x.v); }
-static inline Narrow add(Narrow a, Narrow b) { return {_mm512_add_ps(a.v, b.v)}; }
-static inline Narrow fma(Narrow a, Narrow b, Narrow c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
-static inline Narrow even_bf16(Narrow pairs) {
-  return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(pairs.v), 16))};
-}
-static inline Narrow odd_bf16(Narrow pairs) {
-  return {_mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(pairs.v), _mm512_set1_epi32(-0x10000)))};
-}
 
 }  // namespace octavo::avx512
