@@ -38,8 +38,8 @@ struct AttnSpec {
 struct AttnTask {
   std::uint32_t row, kv_head;
   std::uint32_t token_begin, token_end;  // inside the row; at most kAttnTileTokens
-  std::uint32_t split_begin, split_end;  // absolute split numbers; partial: exactly one split, one token
-  std::uint32_t state;                   // partial: index of its first state, one per query head of the KV head
+  std::uint32_t split_begin, split_end;  // absolute split numbers; partial: exactly one split
+  std::uint32_t state;                   // partial: its first state; one per token and query head of the KV head
   static constexpr std::uint32_t kDirect = ~0U;
 };
 inline constexpr std::uint32_t kAttnTileTokens = 16;
@@ -52,8 +52,9 @@ inline constexpr std::uint32_t kSplitTokens = 256;
 }
 
 struct MergeTask {
-  std::uint32_t act_row, kv_head;         // the token's row in `out`
-  std::uint32_t state_begin, num_splits;  // states of split s: state_begin + s * group + g
+  std::uint32_t act_row, kv_head;  // the token's row in `out`
+  std::uint32_t num_splits;
+  std::uint32_t state_begin, states_per_split;  // states of split s: state_begin + s * states_per_split + g
 };
 
 struct RopeTable {

@@ -7,8 +7,8 @@
 namespace octavo {
 namespace {
 
-/// Splits of a decode step become tasks of their own only where threads would idle: a few rows' worth of states.
-constexpr std::uint32_t kPartialSplits = 256;
+/// Room for the states of split tasks: 16 tokens at some depth, or one token of the longest sequence.
+constexpr std::uint32_t kTokenSplits = 1024;
 
 }  // namespace
 
@@ -38,7 +38,8 @@ std::uint64_t StepBuffers::carve(const ModelSpec& spec, const ForwardLimits& lim
     ffn_width = std::max(ffn_width, std::uint64_t{layer.ffn_width});
     const std::uint32_t group = layer.num_heads / layer.num_kv_heads;
     scratch_bytes = std::max(scratch_bytes, (attend_scratch_bytes(group, layer.head_dim) + 63) / 64 * 64);
-    max_states = std::max(max_states, kPartialSplits * group);
+    const std::uint32_t longest = (limits.max_positions + kSplitTokens - 1) / kSplitTokens * layer.num_kv_heads;
+    max_states = std::max(max_states, std::max(kTokenSplits, longest) * group);
   }
   std::uint64_t state_floats = 0;
   for (const LayerSpec& layer : spec.layers) {

@@ -218,7 +218,8 @@ void attend(const PagedKv& kv, const AttnSpec& spec, const KvRow& row, const Att
       const std::uint32_t query_head = task.kv_head * group + g;
       const std::uint64_t at = (std::uint64_t{row.act_row + token} * spec.num_heads + query_head) * head_dim;
       const bool direct = task.state == AttnTask::kDirect;
-      float* state = direct ? nullptr : states + std::uint64_t{task.state + g} * attn_state_floats(head_dim);
+      const std::uint64_t index = std::uint64_t{task.state} + (token - task.token_begin) * group + g;
+      float* state = direct ? nullptr : states + index * attn_state_floats(head_dim);
 
       for (std::uint32_t d = 0; d < head_dim; ++d) {
         rounded_q[d] = kv.type == KvType::kBF16 ? round_to_bf16(q[at + d]) : q[at + d];
@@ -248,7 +249,8 @@ void merge(const AttnSpec& spec, std::uint32_t num_kv_heads, std::uint32_t head_
     const std::uint32_t query_head = task.kv_head * group + g;
     SoftmaxPart sum{0, 0, out + (std::uint64_t{task.act_row} * spec.num_heads + query_head) * head_dim};
     for (std::uint32_t split = 0; split < task.num_splits; ++split) {
-      const float* state = states + std::uint64_t{task.state_begin + split * group + g} * attn_state_floats(head_dim);
+      const std::uint64_t index = std::uint64_t{task.state_begin} + split * task.states_per_split + g;
+      const float* state = states + index * attn_state_floats(head_dim);
       if (state[1] == 0) continue;  // no visible token
       join(sum, {state[0], state[1], const_cast<float*>(state) + 16}, head_dim);
     }

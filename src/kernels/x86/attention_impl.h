@@ -495,7 +495,7 @@ void merge(const AttnSpec& spec, std::uint32_t num_kv_heads, std::uint32_t head_
     float* o = out + (std::uint64_t{task.act_row} * spec.num_heads + query_head) * head_dim;
     SoftmaxPart sum{0, 0};
     for (std::uint32_t split = 0; split < task.num_splits; ++split) {
-      const float* state = states + std::uint64_t{task.state_begin + split * group + g} * stride;
+      const float* state = states + (std::uint64_t{task.state_begin} + split * task.states_per_split + g) * stride;
       if (state[1] != 0) join(sum, o, {state[0], state[1]}, state + 16, head_dim);
     }
     finish(sum, o, spec, query_head, head_dim);

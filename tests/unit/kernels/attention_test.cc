@@ -45,7 +45,7 @@ struct Data {
 /// How the work is cut. Nothing of this may change a bit.
 struct Cut {
   std::uint32_t block_tokens = 16, chunk = 1000, tile = kAttnTileTokens;
-  bool partial = false;  // single tokens by splits and merge()
+  bool partial = false;  // by splits and merge()
 };
 
 /// Blocks in random order, full of stale values and keys that are no numbers.
@@ -106,7 +106,7 @@ class Attention : public testing::Test {
     const Store store(layer, cut.block_tokens, random_);
     std::vector<float> out(data.q.size(), -1.0F);
     const AlignedBuffer scratch(attend_scratch_bytes(layer.group, layer.head_dim));
-    const AlignedBuffer states(std::size_t{layer.length / kSplitTokens + 1} * layer.group *
+    const AlignedBuffer states(std::size_t{layer.length / kSplitTokens + 1} * kAttnTileTokens * layer.group *
                                attn_state_floats(layer.head_dim) * sizeof(float));
 
     const std::uint32_t asked = layer.length - layer.queries;
@@ -117,9 +117,8 @@ class Attention : public testing::Test {
       const std::uint32_t tokens = std::min(cut.chunk, layer.length - begin);
       const KvRow row = store.row(begin, tokens, layer.window);
       for (std::uint32_t t = 0; t < tokens; ++t) kernels.store_kv(store.kv(), row, t, data.k.data(), data.v.data());
-      const std::uint32_t tile = cut.partial ? 1 : cut.tile;
-      for (std::uint32_t t = 0; t < tokens; t += tile) {
-        const std::uint32_t end = std::min(t + tile, tokens), first = begin + t;
+      for (std::uint32_t t = 0; t < tokens; t += cut.tile) {
+        const std::uint32_t end = std::min(t + cut.tile, tokens), first = begin + t;
         const std::uint32_t oldest = layer.window == 0 || first + 1 <= layer.window ? 0 : first + 1 - layer.window;
         const std::uint32_t split_begin = oldest / kSplitTokens, split_end = (begin + end - 1) / kSplitTokens + 1;
         for (std::uint32_t h = 0; h < layer.kv_heads; ++h) {
@@ -137,13 +136,18 @@ class Attention : public testing::Test {
           for (std::uint32_t split = split_end; split-- > split_begin;) {  // any order
             task.split_begin = split;
             task.split_end = split + 1;
-            task.state = (split - split_begin) * layer.group;
+            task.state = (split - split_begin) * (end - t) * layer.group;
             kernels.attend(store.kv(), data.spec, row, task, data.q.data(), out.data(), states.as<float>(),
                            scratch.data());
           }
-          const MergeTask merge{
-              .act_row = first, .kv_head = h, .state_begin = 0, .num_splits = split_end - split_begin};
-          kernels.merge(data.spec, layer.kv_heads, layer.head_dim, merge, states.as<float>(), out.data());
+          for (std::uint32_t token = t; token < end; ++token) {
+            const MergeTask merge{.act_row = begin + token,
+                                  .kv_head = h,
+                                  .num_splits = split_end - split_begin,
+                                  .state_begin = (token - t) * layer.group,
+                                  .states_per_split = (end - t) * layer.group};
+            kernels.merge(data.spec, layer.kv_heads, layer.head_dim, merge, states.as<float>(), out.data());
+          }
         }
       }
     }
@@ -188,10 +192,13 @@ class Attention : public testing::Test {
                         {.block_tokens = 32},
                         {.block_tokens = 64, .tile = 5},
                         {.block_tokens = 256, .chunk = 7},
-                        {.partial = true}};
+                        {.partial = true},
+                        {.tile = 1, .partial = true},
+                        {.tile = some_tile, .partial = true}};
     for (const Kernels* kernels : tables_under_test()) {
       for (const Cut& cut : cuts) {
-        if (std::string(kernels->name) == "ref" && cut.block_tokens == 32) continue;
+        const bool more_of_the_same = cut.block_tokens == 32 || (cut.partial && cut.tile == 1);
+        if (std::string(kernels->name) == "ref" && more_of_the_same) continue;
         EXPECT_TRUE(same_bits(want, run(*kernels, layer, data, cut)))
             << kernels->name << ": type " << static_cast<int>(layer.type) << ", head_dim " << layer.head_dim
             << ", group " << layer.group << ", window " << layer.window << ", length " << layer.length << "; blocks of "
