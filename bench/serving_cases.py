@@ -82,9 +82,12 @@ async def shared_prefix(server, sizes, seed):
 
 
 async def long_prompt(server, sizes, seed):
-    """A long prompt arrives while another client streams: the freeze that the stream sees."""
+    """A long prompt arrives while another client streams: the freeze that the stream sees.
+
+    Afterwards a stream of as many tokens runs alone: the gaps that it sees are the machine's own.
+    """
     prompts = Prompts(server, seed)
-    short, long = await prompts.take(32), await prompts.take(sizes.long_prompt)
+    short, long, control = [await prompts.take(n) for n in (32, sizes.long_prompt, 32)]
     warm, over = asyncio.Event(), asyncio.Event()
     count_at_end = None
 
@@ -104,13 +107,20 @@ async def long_prompt(server, sizes, seed):
     intruder = await server.complete(long, 8)
     over.set()
     streamed = await stream
+    alone = await server.complete(control, len(streamed.tokens_at))
     before = [b - a for a, b in zip(streamed.tokens_at, streamed.tokens_at[1:]) if b <= arrival]
     after = [b - a for a, b in zip(streamed.tokens_at, streamed.tokens_at[1:]) if b > arrival]
-    out = failures([streamed, intruder])
+    out = failures([streamed, intruder, alone])
     if before and after:
         median = statistics.median(before)
-        out |= {"median_gap_before_ms": 1e3 * median, "largest_gap_after_ms": 1e3 * max(after),
-                "ratio": max(after) / median, "tokens_meanwhile": sum(arrival < t <= intruder.ended for t in streamed.tokens_at)}
+        out |= {"median_gap_before_ms": 1e3 * median, "p99_gap_after_ms": 1e3 * percentile(after, 0.99),
+                "largest_gap_after_ms": 1e3 * max(after), "ratio": max(after) / median,
+                "tokens_meanwhile": sum(arrival < t <= intruder.ended for t in streamed.tokens_at)}
+    gaps = [b - a for a, b in zip(alone.tokens_at, alone.tokens_at[1:])]
+    if len(gaps) > sizes.stream_before:
+        quiet, rest = gaps[: sizes.stream_before], gaps[sizes.stream_before :]
+        out |= {"alone_p99_gap_ms": 1e3 * percentile(rest, 0.99), "alone_largest_gap_ms": 1e3 * max(rest),
+                "alone_ratio": max(rest) / statistics.median(quiet)}
     if intruder.finished:
         out["long_ttft_s"] = intruder.ttft
     return out

@@ -21,6 +21,8 @@ BlockPool::BlockPool(Space space, std::uint32_t num_blocks, std::uint32_t block_
   OCTAVO_CHECK(num_blocks >= 2, "a pool has a null block and at least one to hand out");
   nodes_[sentinel_].prev = nodes_[sentinel_].next = sentinel_;
   for (std::uint32_t b = 1; b < sentinel_; ++b) link_after(b, nodes_[sentinel_].prev);
+  lost_names_.reserve(names_.size());  // the most that one plan can take
+  lost_tokens_.reserve(tokens_.size());
 }
 
 void BlockPool::unlink(std::uint32_t block) {

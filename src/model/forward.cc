@@ -196,6 +196,11 @@ Model::Model(const ModelSpec& spec, const Weights& weights, const Kernels& kerne
     layer_of_group_[group] = layer;
   }
   work_.resize(layer_of_group_.size());
+  for (std::uint32_t group = 0; group < work_.size(); ++group) {  // whatever a step may ask: nothing grows later
+    const std::size_t tiles = std::size_t{limits.max_tokens} * spec.layers[layer_of_group_[group]].num_kv_heads;
+    work_[group].tasks.reserve(tiles + buffers_.max_states);
+    work_[group].merges.reserve(tiles);
+  }
   row_of_token_.reserve(limits.max_tokens);
 }
 

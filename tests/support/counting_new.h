@@ -1,14 +1,9 @@
 // Counts what this thread takes from the heap. Include it in one file of a test program: it replaces operator new.
 #pragma once
-#include <cstdint>
 #include <cstdlib>
 #include <new>
 
-namespace octavo::testing {
-
-inline thread_local std::uint64_t heap_calls = 0;
-
-}  // namespace octavo::testing
+#include "support/heap_calls.h"
 
 // Not inlined: else the compiler sees new beside free and warns.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
