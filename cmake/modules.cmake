@@ -33,7 +33,7 @@ endfunction()
 # octavo_test(NAME library...) : tests/unit/NAME/*.cc becomes the program and test unit_NAME.
 function(octavo_test name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${name}/*.cc)
-  add_executable(unit_${name} ${sources})
+  add_executable(unit_${name} ${sources} ${CMAKE_SOURCE_DIR}/tests/support/no_pack_cache.cc)
   target_include_directories(unit_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/tests/unit)
   target_link_libraries(unit_${name} PRIVATE ${ARGN} GTest::gtest GTest::gmock GTest::gtest_main octavo_options)
   target_compile_options(unit_${name} PRIVATE -O1)  # half of a build is compiling tests

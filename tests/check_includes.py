@@ -12,7 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 VALUES = {"result", "ids", "model_info", "tokenizer", "chat_template", "config", "request"}
-ENGINE_API = {"engine", "probe", "trace"}  # of a running engine: for the engine itself and the doors
+ENGINE_API = {"engine", "pack", "probe", "trace"}  # of a running engine: for the engine itself and the doors
 CAPACITY_API = {"kv_bench"}
 
 MAY_INCLUDE = {

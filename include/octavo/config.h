@@ -43,6 +43,8 @@ struct EngineConfig {
   double watermark = 0.01;                               // [0, 1): part of the pool that admissions leave free
   std::optional<std::chrono::milliseconds> target_tpot;  // steps of running streams take at most this long
   std::optional<std::chrono::milliseconds> target_ttft;  // prompts may take larger steps to be done by then
+  bool pack_cache = true;  // keep packed weights on disk and map them at the next start; see docs/cli.md
+  std::uint64_t cache_bytes = std::uint64_t{64} << 30;  // that the cache's folder may hold
   std::string trace_file;     // steps and KV events, written as they happen; see docs/trace.md
   std::uint32_t threads = 0;  // 0: the cores this process may use
 };

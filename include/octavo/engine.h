@@ -27,6 +27,14 @@ namespace octavo {
 /// Long work tells how far it is: `done` of `total` bytes (0: unknown).
 using Progress = std::function<void(const char* what, std::uint64_t done, std::uint64_t total)>;
 
+/// Where the packed weights are, and how they got there.
+struct WeightsReport {
+  std::string pack;     // the pack cache's file that is mapped; empty: they are in memory
+  bool cached = false;  // it was there before this start
+  std::string notice;   // why there is no such file, or why it had to be made anew; empty: nothing to tell
+  std::chrono::milliseconds took{};
+};
+
 /// What the start-up banner says; decided once by load().
 struct EngineReport {
   ModelInfo model;
@@ -35,6 +43,7 @@ struct EngineReport {
   std::vector<std::string> isa_not_used;  // "avx512: this CPU has no AVX512F"
   std::uint32_t threads = 0;
   KvType kv_type = KvType::kBF16;
+  WeightsReport weights;
   std::uint64_t packed_weights_bytes = 0, activation_bytes = 0, kv_bytes = 0;
   std::uint64_t kv_bytes_per_token = 0;  // what the pool charges, padding included
   std::uint32_t block_tokens = 0, num_blocks = 0, num_groups = 0;
@@ -89,6 +98,9 @@ class Engine {
   [[nodiscard]] virtual EngineStats stats() const = 0;
   /// The last `most` steps, oldest first; about a thousand are kept.
   [[nodiscard]] virtual std::vector<RecentStep> recent_steps(std::size_t most) const = 0;
+
+  /// Why requests fail and none is taken any more (the weights turned out to be damaged); success: all is well.
+  [[nodiscard]] virtual Result<> health() const = 0;
 
   /// Forgets all cached prefixes, between two steps. kBusy while any sequence holds KV blocks.
   [[nodiscard]] virtual Result<> reset_prefix_cache() = 0;

@@ -68,7 +68,7 @@ std::uint64_t memory_left_in(const std::string& folder, const char* limit_file, 
   for (std::string key; stat >> key;) {
     std::uint64_t value = 0;
     stat >> value;
-    if (key == "inactive_file") used -= std::min(used, value);
+    if (key == "inactive_file" || key == "active_file") used -= std::min(used, value);
   }
   return limit - std::min(limit, used);
 }

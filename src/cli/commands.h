@@ -16,6 +16,7 @@ Command generate_command(CLI::App& program);
 Command chat_command(CLI::App& program);
 Command serve_command(CLI::App& program);
 Command inspect_command(CLI::App& program);
+Command pack_command(CLI::App& program);
 Command tokenize_command(CLI::App& program);
 Command template_command(CLI::App& program);
 Command score_command(CLI::App& program);

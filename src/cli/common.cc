@@ -1,10 +1,14 @@
 #include "cli/common.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <initializer_list>
 #include <limits>
 #include <map>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -153,6 +157,10 @@ void add_engine_options(CLI::App& app, EngineOptions& options, ModelWord word) {
   engine.number("--threads", config.threads, 1, 1024, "compute threads (default: the cores this process may use)");
   engine.add("--chat-template", config.chat_template_file, "Jinja file used instead of the model's own template")
       ->check(CLI::ExistingFile);
+  engine.flag("--no-cache", "pack the weights anew, in memory, and keep nothing on disk",
+              [&config] { config.pack_cache = false; });
+  engine.bytes("--cache-bytes", "what the folder of packed weights may hold (default 64GiB)",
+               [&config](std::uint64_t bytes) { config.cache_bytes = bytes; });
   engine.add("--trace", config.trace_file, "write steps and KV events to this file as they happen");
   add_scheduling(app, config);
   add_memory(app, config);
@@ -162,9 +170,16 @@ void add_engine_options(CLI::App& app, EngineOptions& options, ModelWord word) {
 Result<std::unique_ptr<Engine>> load_engine(const EngineOptions& options) {
   EngineConfig config = options.config;
   OCTAVO_TRY(config.model, resolve_model(options.model));
-  ProgressBar bar(ProgressBar::Unit::kBytes);
-  return Engine::load(
-      config, [&bar](const char* what, std::uint64_t done, std::uint64_t total) { bar.update(what, done, total); });
+  std::optional<ProgressBar> bar(ProgressBar::Unit::kBytes);
+  OCTAVO_TRY(std::unique_ptr<Engine> engine,
+             Engine::load(config, [&bar](const char* what, std::uint64_t done, std::uint64_t total) {
+               bar->update(what, done, total);
+             }));
+  bar.reset();
+  if (const std::string& notice = engine->report().weights.notice; !notice.empty()) {
+    fmt::print(stderr, "notice: {}\n", notice);
+  }
+  return engine;
 }
 
 Result<const Tokenizer*> tokenizer_of(const Engine& engine) {

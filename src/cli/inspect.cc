@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cli/commands.h"
@@ -10,6 +11,7 @@
 #include "cli/jsonl.h"
 #include "cli/model_names.h"
 #include "octavo/model_info.h"
+#include "octavo/pack.h"
 
 namespace octavo {
 namespace {
@@ -34,7 +36,7 @@ Json tokenizer_json(const TokenizerInfo& tokenizer) {
       {"eos", optional_id(tokenizer.eos)},    {"end_of_generation", ends},          {"add_bos", tokenizer.add_bos}};
 }
 
-Json to_json(const ModelInfo& info) {
+Json to_json(const ModelInfo& info, const std::optional<PackReport>& pack) {
   Json types = Json::object(), layers = Json::array();
   for (const auto& [type, count] : info.tensor_types) {
     types[type] = {{"tensors", count.tensors}, {"bytes", count.bytes}};
@@ -54,6 +56,7 @@ Json to_json(const ModelInfo& info) {
           {"parameters", info.parameters},
           {"weights_bytes", info.weights_bytes},
           {"tensor_types", types},
+          {"pack", pack ? Json{{"path", pack->path}, {"bytes", pack->bytes}} : Json(nullptr)},
           {"num_layers", info.num_layers},
           {"width", info.width},
           {"ffn_width", info.ffn_width},
@@ -97,7 +100,7 @@ void print_tokenizer(const TokenizerInfo& tokenizer) {
                   tokenizer.add_bos ? "added" : "not added", name(tokenizer.eos), ends.empty() ? " nothing" : ends));
 }
 
-void print(const ModelInfo& info) {
+void print(const ModelInfo& info, const std::optional<PackReport>& pack) {
   row("name", info.name);
   row("file", fmt::format("{}, {}, {}", info.path, info.format, human_bytes(info.file_bytes)));
   row("architecture", info.architecture);
@@ -106,6 +109,8 @@ void print(const ModelInfo& info) {
   for (const auto& [type, count] : info.tensor_types) {
     row("", fmt::format("{:<8} {:>5} tensors {:>12}", type, count.tensors, human_bytes(count.bytes)));
   }
+  row("packed", pack ? fmt::format("{}: {}", human_bytes(pack->bytes), pack->path)
+                     : "not in the cache: the first start does it, or octavo pack");
   row("shape", fmt::format("{} layers, width {}, ffn {}, vocabulary {}, {} embeddings", info.num_layers, info.width,
                            info.ffn_width, info.vocab_size, info.tied_embeddings ? "tied" : "untied"));
   row("context", fmt::format("{} tokens", info.context_length));
@@ -126,10 +131,13 @@ Result<> inspect(const InspectOptions& options) {
   OCTAVO_TRY(const std::string path, resolve_model(options.model));
   OCTAVO_TRY(const KvType kv_type, parse_kv_type(options.kv_type));
   OCTAVO_TRY(const ModelInfo info, inspect_model(path, kv_type));
+  EngineConfig config;
+  config.model = path;
+  const std::optional<PackReport> pack = find_pack(config);
   if (options.json) {
-    std::cout << to_json(info).dump(2, ' ', false, Json::error_handler_t::replace) << std::endl;
+    std::cout << to_json(info, pack).dump(2, ' ', false, Json::error_handler_t::replace) << std::endl;
   } else {
-    print(info);
+    print(info, pack);
   }
   return Ok{};
 }

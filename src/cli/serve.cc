@@ -55,6 +55,10 @@ void print_banner(const EngineReport& report) {
                            human_count(model.parameters)));
   row("weights", fmt::format("{} in the file, {} packed, {} for activations", human_bytes(model.weights_bytes),
                              human_bytes(report.packed_weights_bytes), human_bytes(report.activation_bytes)));
+  const WeightsReport& weights = report.weights;
+  row("", weights.pack.empty() ? fmt::format("packed into memory in {} ms", weights.took.count())
+                               : fmt::format("{} in {} ms: {}", weights.cached ? "from the pack cache" : "packed",
+                                             weights.took.count(), weights.pack));
   row("kernels", report.isa);
   for (const std::string& reason : report.isa_not_used) row("", "not " + reason);
   row("threads", fmt::format("{}", report.threads));

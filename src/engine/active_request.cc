@@ -59,7 +59,8 @@ bool ActiveRequest::token(std::uint32_t index, TokenId token, bool ends, Sequenc
   return choice.stop.matched().has_value();
 }
 
-void ActiveRequest::finish(std::uint32_t index, Finish why, const Sequence* sequence, SequenceSampling* sampling) {
+void ActiveRequest::finish(std::uint32_t index, Finish why, const Error& failure, const Sequence* sequence,
+                           SequenceSampling* sampling) {
   Choice& choice = choices_[index];
   if (!choice.open) return;
   if (sequence != nullptr) choice.timings.preemptions = sequence->preemptions;
@@ -82,10 +83,7 @@ void ActiveRequest::finish(std::uint32_t index, Finish why, const Sequence* sequ
                           " ms has passed before the request was complete: allow more time or ask for less",
                       "deadline_ms"};
   }
-  if (why == Finish::kError) {
-    out.error = Error{ErrorCode::kInternal,
-                      "the model's output was not a number (a damaged model file, or activations out of range)", ""};
-  }
+  if (why == Finish::kError) out.error = failure;
   close(index, std::move(out));
 }
 

@@ -32,8 +32,9 @@ class ActiveRequest {
   [[nodiscard]] bool has_token(std::uint32_t choice) const { return choices_[choice].usage.completion_tokens > 0; }
   /// A sampled token. True: a stop string was found; the caller ends the sequence, and finish() follows.
   [[nodiscard]] bool token(std::uint32_t choice, TokenId token, bool ends, SequenceSampling& sampling, Micros now);
-  /// The choice is over; what its text still held back goes out.
-  void finish(std::uint32_t choice, Finish why, const Sequence* sequence, SequenceSampling* sampling);
+  /// The choice is over; what its text still held back goes out. `failure`: told with Finish::kError.
+  void finish(std::uint32_t choice, Finish why, const Error& failure, const Sequence* sequence,
+              SequenceSampling* sampling);
   /// The whole request is over before any sequence existed.
   void refuse(const Error& error);
 

@@ -17,10 +17,13 @@
 #include "engine/active_request.h"
 #include "engine/observer.h"
 #include "engine/resources.h"
+#include "engine/step_memo.h"
 #include "sample/validate.h"
 
 namespace octavo {
 namespace {
+
+constexpr std::uint64_t kStepsThatTeach = 200;  // a machine's hiccup at load is outlived by then
 
 Micros steady_now() { return std::chrono::duration_cast<Micros>(std::chrono::steady_clock::now().time_since_epoch()); }
 
@@ -76,20 +79,31 @@ class LocalEngine final : public Engine {
       : r_(std::move(resources)),
         max_queued_(config.max_queued),
         observer_(std::move(trace)),
-        thread_([this] { loop(); }) {}
+        thread_([this] { loop(); }) {
+    if (r_->pack_check != nullptr) {
+      pack_check_ = std::make_unique<BackgroundPackCheck>(std::move(r_->pack_check),
+                                                          [this](const std::string& fault) { fail(fault); });
+    }
+  }
 
   ~LocalEngine() override {
+    pack_check_.reset();
     {
       const std::lock_guard lock(mutex_);
       draining_ = stopping_ = true;
     }
     wake_.notify_all();
     thread_.join();
+    if (r_->scheduler->counters().steps >= kStepsThatTeach) {
+      r_->measured.costs = r_->pacer->time().costs();
+      remember_steps(r_->step_memo, r_->measured);
+    }
   }
 
   Result<RequestId> submit(Request request, Sink sink) override {
     OCTAVO_CHECK_OK(check(request));
     const std::lock_guard lock(mutex_);
+    if (broken_) return *broken_;
     if (draining_) return Error{ErrorCode::kUnavailable, "the server is shutting down and takes no new requests", ""};
     if (waiting_.load() + inbox_.size() >= max_queued_) {
       return Error{ErrorCode::kExhausted,
@@ -141,6 +155,12 @@ class LocalEngine final : public Engine {
   const ChatTemplate* chat_template() const override { return r_->chat_template ? &*r_->chat_template : nullptr; }
   EngineStats stats() const override { return stats_.load(); }
   std::vector<RecentStep> recent_steps(std::size_t most) const override { return observer_.recent(most); }
+
+  Result<> health() const override {
+    const std::lock_guard lock(mutex_);
+    if (broken_) return *broken_;
+    return Ok{};
+  }
 
   Result<> reset_prefix_cache() override {
     std::promise<Result<>> done;
@@ -218,12 +238,21 @@ class LocalEngine final : public Engine {
     return Ok{};
   }
 
+  /// The weights are not what they should be: nothing that came from them counts.
+  void fail(const std::string& fault) {
+    const std::lock_guard lock(mutex_);
+    broken_ = Error{ErrorCode::kUnavailable,
+                    fault + "; restart the server: it will pack the model again. This one serves no more requests", ""};
+    has_mail_.store(true, std::memory_order_release);
+    wake_.notify_one();
+  }
+
   // From here on: the engine thread.
 
   void loop() {
     for (;;) {
       if (has_mail_.load(std::memory_order_acquire)) take_mail();
-      if (stopping_.load()) end_everything();
+      if (stopping_.load()) end_everything(Finish::kAbort);
       if (r_->scheduler->has_work() && step()) continue;
       std::unique_lock lock(mutex_);
       if (stopping_ && inbox_.empty()) return;
@@ -238,6 +267,7 @@ class LocalEngine final : public Engine {
     bool all = false;
     {
       const std::lock_guard lock(mutex_);
+      if (broken_) failure_ = *broken_, broke_ = true;
       arrived.swap(inbox_);
       aborted.swap(aborts_);
       resets.swap(resets_);
@@ -246,7 +276,8 @@ class LocalEngine final : public Engine {
     }
     for (Mail& mail : arrived) start(std::move(mail));
     for (const RequestId id : aborted) end(id, Finish::kAbort);
-    if (all) end_everything();
+    if (broke_) end_everything(Finish::kError);
+    if (all) end_everything(Finish::kAbort);
     deliver_ended();
     for (std::promise<Result<>>* done : resets) done->set_value(forget_prefixes());
     publish();
@@ -317,8 +348,8 @@ class LocalEngine final : public Engine {
     }
   }
 
-  void end_everything() {
-    for (const auto& entry : active_) end({entry.first}, Finish::kAbort);
+  void end_everything(Finish why) {
+    for (const auto& entry : active_) end({entry.first}, why);
     deliver_ended();
   }
 
@@ -401,7 +432,7 @@ class LocalEngine final : public Engine {
       if (found == owners_.end()) continue;
       const Owner owner = found->second;
       const Sequence* sequence = r_->scheduler->find(seq);
-      owner.active->request.finish(owner.choice, sequence->finish, sequence, &r_->sampling->at(seq));
+      owner.active->request.finish(owner.choice, sequence->finish, failure_, sequence, &r_->sampling->at(seq));
       owners_.erase(found);
       r_->sampling->drop(seq);
       if (owner.active->request.done()) forget(owner.active->request.id());
@@ -453,8 +484,9 @@ class LocalEngine final : public Engine {
   std::uint32_t max_queued_;
 
   // Shared with callers, under mutex_ unless atomic.
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_, idle_;
+  std::optional<Error> broken_;
   std::vector<Mail> inbox_;
   std::vector<RequestId> aborts_;
   std::vector<std::promise<Result<>>*> resets_;  // their callers wait
@@ -471,6 +503,9 @@ class LocalEngine final : public Engine {
   std::unordered_map<std::uint64_t, std::unique_ptr<Active>> active_;  // by RequestId
   std::unordered_map<std::uint64_t, Owner> owners_;                    // by SeqId
   std::uint64_t last_seq_ = 0;
+  bool broke_ = false;
+  Error failure_{ErrorCode::kInternal,
+                 "the model's output was not a number (a damaged model file, or activations out of range)", ""};
   std::mt19937_64 seeds_{std::random_device{}()};
   StepPlan plan_;
   StepResult result_;
@@ -478,7 +513,8 @@ class LocalEngine final : public Engine {
   KvEvents kv_events_;
   Observer observer_;
 
-  std::thread thread_;  // last: it starts when all else is there
+  std::thread thread_;                               // it starts when all else is there
+  std::unique_ptr<BackgroundPackCheck> pack_check_;  // nullptr: there is nothing to check
 };
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "engine/describe_tokenizer.h"
 #include "load/open_checkpoint.h"
 #include "octavo/model_info.h"
 #include "octavo/tokenizer.h"
@@ -20,14 +21,17 @@ TokenizerInfo describe(const Tokenizer& tokenizer) {
 
 }  // namespace
 
-Result<ModelInfo> inspect_model(const std::string& path, KvType kv_type) {
-  OCTAVO_TRY(ModelInfo info, read_model_info(path, kv_type));
-  const auto tokenizer = load_tokenizer(path);
+void describe_tokenizer(const Result<std::unique_ptr<Tokenizer>>& tokenizer, ModelInfo& info) {
   if (tokenizer) {
     info.tokenizer = describe(**tokenizer);
   } else if (tokenizer.error().code != ErrorCode::kNotFound) {
     info.warnings.push_back(tokenizer.error().message);  // the rest is worth telling all the same
   }
+}
+
+Result<ModelInfo> inspect_model(const std::string& path, KvType kv_type) {
+  OCTAVO_TRY(ModelInfo info, read_model_info(path, kv_type));
+  describe_tokenizer(load_tokenizer(path), info);
   return info;
 }
 

@@ -114,6 +114,7 @@ StepMeasurement measure_steps(Model& model, KvStore& store, std::uint32_t num_bl
   StepSamples samples{timed(0), timed(1), timed(2), {}, {}};
   if (depth > 0) samples.deep_single = timed(3), samples.deep_chunk = timed(4);
   out.costs = fit_costs(samples);
+  out.complete = chunk >= kSmallChunk && depth == kDepth && rows == kRows;
   return out;
 }
 

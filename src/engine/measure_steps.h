@@ -11,6 +11,7 @@ namespace octavo {
 struct StepMeasurement {
   StepCosts costs;
   Nanos copy_per_block{};  // a whole block, memory to memory
+  bool complete = false;   // no limit of this engine cut a step short: good for others of the same machine and model
 };
 
 /// Runs a handful of small steps, several times where that takes less than half a second, and keeps the best times.

@@ -13,8 +13,10 @@
 #include "base/environment.h"
 #include "base/memory.h"
 #include "engine/check_config.h"
+#include "engine/describe_tokenizer.h"
 #include "engine/measure_steps.h"
 #include "engine/memory_plan.h"
+#include "engine/step_memo.h"
 #include "load/open_checkpoint.h"
 
 namespace octavo {
@@ -50,8 +52,8 @@ std::vector<KvLayerShape> kv_shapes(const ModelSpec& spec) {
   return shapes;
 }
 
-std::string fingerprint_of(const std::string& weights, const EngineConfig& config) {
-  return fmt::format("fp_{}_{}_kv-{}", weights.substr(0, 12), config.dequantize_f32 ? "f32" : "int8",
+std::string fingerprint_of(const std::string& model, const EngineConfig& config) {
+  return fmt::format("fp_{}_{}_kv-{}", model.substr(0, 12), config.dequantize_f32 ? "f32" : "int8",
                      kv_type_name(config.kv_type));
 }
 
@@ -59,17 +61,20 @@ std::string fingerprint_of(const std::string& weights, const EngineConfig& confi
 Result<> take_memory(const EngineConfig& config, const Checkpoint& checkpoint, const Progress& progress,
                      EngineResources& r) {
   EngineReport& report = r.report;
-  OCTAVO_TRY(Weights weights, Weights::load(checkpoint, config.dequantize_f32, available_memory_bytes(), *r.pool,
-                                            [&](std::uint64_t done, std::uint64_t total) {
-                                              if (progress) progress("packing weights", done, total);
-                                            }));
-  r.weights = std::make_unique<Weights>(std::move(weights));
+  OCTAVO_TRY(LoadedWeights loaded, load_weights(config, checkpoint, *r.pool, progress));
+  r.weights = std::move(loaded.weights);
+  r.pack_check = std::move(loaded.check);
+  report.weights = std::move(loaded.report);
   report.packed_weights_bytes = r.weights->bytes();
+  report.fingerprint = fingerprint_of(loaded.source_sha256, config);
 
   const KvGroups groups = plan_groups(kv_shapes(r.spec), config.kv_type, config.block_tokens);
   ForwardLimits limits{budget_cap(config), kMaxLogitRows, config.max_model_len.value_or(r.spec.context_length)};
   report.activation_bytes = Model::activation_bytes(r.spec, *r.weights, limits, r.pool->size());
-  const std::uint64_t available = available_memory_bytes();
+  // What is mapped counts as available, but is there to stay.
+  const std::uint64_t mapped = report.weights.pack.empty() ? 0 : r.weights->bytes();
+  const std::uint64_t unclaimed = available_memory_bytes();
+  const std::uint64_t available = unclaimed - std::min(unclaimed, mapped);
   if (report.activation_bytes >= available) {
     return Error{ErrorCode::kExhausted,
                  fmt::format("step buffers of {} MiB do not fit in the {} MiB available: lower "
@@ -117,16 +122,23 @@ std::vector<WindowShare> window_shares(const ModelSpec& spec) {
   return shares;
 }
 
-/// Times the model's steps, settles the budget and makes the pacer that keeps to it.
-StepMeasurement make_pacer(const EngineConfig& config, EngineResources& r) {
+/// Times the model's steps (unless an earlier start did), settles the budget and makes the pacer that keeps to it.
+void make_pacer(const EngineConfig& config, EngineResources& r) {
   const std::vector<WindowShare> windows = window_shares(r.spec);
-  const StepMeasurement measured =
-      measure_steps(*r.model, *r.store, r.report.num_blocks + 1, r.limits, StepTime({}, windows));
-  const StepTime time(measured.costs, windows);
+  const std::string memo = step_memo_path(r.report);
+  const std::optional<StepMeasurement> recalled = recall_steps(memo);
+  r.measured = recalled ? *recalled
+                        : measure_steps(*r.model, *r.store, r.report.num_blocks + 1, r.limits, StepTime({}, windows));
+  if (r.measured.complete) r.step_memo = memo;
+  if (!recalled) remember_steps(r.step_memo, r.measured);
+  const StepTime time(r.measured.costs, windows);
 
   const std::optional<std::uint32_t> given = config.max_num_batched_tokens;
   const AutoBudget budget = auto_budget(time, given.value_or(config.max_num_seqs), given.value_or(budget_cap(config)));
-  const char* why = given ? "as given" : budget.decode_steps > kMostDecodeSteps ? "for --max-num-seqs" : "measured";
+  const char* why = given                                    ? "as given"
+                    : budget.decode_steps > kMostDecodeSteps ? "for --max-num-seqs"
+                    : recalled                               ? "measured at an earlier start"
+                                                             : "measured";
   r.report.max_num_batched_tokens = budget.tokens;
   r.report.max_num_batched_tokens_reason =
       fmt::format("{}: a full step takes {:.1f} decode-only steps", why, budget.decode_steps);
@@ -137,7 +149,6 @@ StepMeasurement make_pacer(const EngineConfig& config, EngineResources& r) {
   limits.target_tpot = config.target_tpot;
   limits.target_ttft = config.target_ttft;
   r.pacer = std::make_unique<Pacer>(time, limits, config.max_num_seqs);
-  return measured;
 }
 
 std::unique_ptr<Policy> make_policy(const EngineConfig& config) {
@@ -164,8 +175,7 @@ KvConfig kv_config(const EngineConfig& config, const EngineResources& r) {
   return kv;
 }
 
-SchedulerConfig scheduler_config(const EngineConfig& config, const EngineResources& r,
-                                 const StepMeasurement& measured) {
+SchedulerConfig scheduler_config(const EngineConfig& config, const EngineResources& r) {
   SchedulerConfig scheduler;
   scheduler.max_num_seqs = config.max_num_seqs;
   scheduler.max_num_batched_tokens = r.report.max_num_batched_tokens;
@@ -173,8 +183,8 @@ SchedulerConfig scheduler_config(const EngineConfig& config, const EngineResourc
   scheduler.max_model_len = r.report.max_model_len;
   scheduler.max_queued = config.max_queued;
   scheduler.watermark_blocks = static_cast<std::uint32_t>(config.watermark * r.report.num_blocks);
-  scheduler.recompute_ns_per_token = static_cast<std::uint64_t>(measured.costs.token);
-  scheduler.swap_ns_per_block = static_cast<std::uint64_t>(measured.copy_per_block.count());
+  scheduler.recompute_ns_per_token = static_cast<std::uint64_t>(r.measured.costs.token);
+  scheduler.swap_ns_per_block = static_cast<std::uint64_t>(r.measured.copy_per_block.count());
   scheduler.batching = config.batching;
   scheduler.preemption = config.preemption;
   scheduler.discard_kv_after_sample = !config.kv_cache;
@@ -194,7 +204,6 @@ Result<std::unique_ptr<EngineResources>> build_resources(const EngineConfig& con
   r->pool = std::make_unique<ThreadPool>(config.threads == 0 ? usable_cores() : config.threads);
 
   EngineReport& report = r->report;
-  report.fingerprint = fingerprint_of(checkpoint.fingerprint(), config);
   report.isa = r->kernels.kernels->name;
   report.isa_not_used = r->kernels.not_used;
   report.threads = r->pool->size();
@@ -206,21 +215,22 @@ Result<std::unique_ptr<EngineResources>> build_resources(const EngineConfig& con
   r->sampling = std::make_unique<SamplingTable>(*r->kernels.kernels, r->spec.vocab_size, std::move(end_of_generation),
                                                 r->pool->size());
   OCTAVO_CHECK_OK(take_memory(config, checkpoint, progress, *r));
-  const StepMeasurement measured = make_pacer(config, *r);
+  make_pacer(config, *r);
   r->kv = std::make_unique<KvManager>(kv_config(config, *r));
   if (kGuarded) r->executor->poison_freed([kv = r->kv.get()] { return kv->nobodys(); });
   r->policy = make_policy(config);
-  r->scheduler = std::make_unique<Scheduler>(scheduler_config(config, *r, measured), *r->policy, *r->kv);
+  r->scheduler = std::make_unique<Scheduler>(scheduler_config(config, *r), *r->policy, *r->kv);
   return r;
 }
 
 Result<std::unique_ptr<EngineResources>> load_resources(const EngineConfig& config, const Progress& progress) {
   OCTAVO_TRY(const std::unique_ptr<Checkpoint> checkpoint, open_checkpoint(config.model));
-  OCTAVO_TRY(ModelInfo info, inspect_model(config.model, config.kv_type));
+  OCTAVO_TRY(ModelInfo info, read_model_info(config.model, config.kv_type));
   OCTAVO_TRY(std::optional<ChatTemplate> chat_template, load_template(config, info));
   std::unique_ptr<Tokenizer> tokenizer;
   std::vector<TokenId> ends;
   auto loaded = load_tokenizer(config.model);
+  describe_tokenizer(loaded, info);
   if (loaded) {
     tokenizer = std::move(*loaded);
     ends.assign(tokenizer->end_of_generation().begin(), tokenizer->end_of_generation().end());

@@ -2,10 +2,13 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "engine/load_weights.h"
 #include "engine/local_executor.h"
+#include "engine/measure_steps.h"
 #include "engine/pacer.h"
 #include "engine/sampling_table.h"
 #include "kernels/select.h"
@@ -30,6 +33,7 @@ struct EngineResources {
   KernelChoice kernels;
   std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<Weights> weights;
+  std::unique_ptr<PackCheck> pack_check;  // to be run beside the engine; nullptr: the weights were made just now
   std::unique_ptr<KvStore> store;
   std::unique_ptr<KvHostStore> host;  // nullptr: nothing is swapped
   ForwardLimits limits;               // what the model's buffers hold
@@ -38,6 +42,8 @@ struct EngineResources {
   std::unique_ptr<Policy> policy;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Pacer> pacer;
+  StepMeasurement measured;  // what the pacer started from
+  std::string step_memo;     // where to keep what it has learned; empty: nowhere
   std::unique_ptr<SamplingTable> sampling;
   std::unique_ptr<LocalExecutor> executor;
 };

@@ -74,7 +74,7 @@ Result<SourceTensor> take(const ModelSource& source, const StoredTensor& stored,
                              fmt::join(stored.shape, ", "), need.rows, need.cols),
                  std::string(stored.name)};
   }
-  return SourceTensor{.type = *stored.type, .rows = need.rows, .cols = need.cols, .data = stored.bytes.data()};
+  return SourceTensor{{*stored.type, need.rows, need.cols}, stored.bytes.data(), nullptr};
 }
 
 }  // namespace

@@ -103,6 +103,12 @@ std::vector<std::span<const std::byte>> GgufFile::headers() const {
   return spans;
 }
 
+std::vector<const FileMap*> GgufFile::maps() const {
+  std::vector<const FileMap*> maps;
+  for (const Part& part : parts_) maps.push_back(&part.map);
+  return maps;
+}
+
 Result<std::optional<std::vector<std::uint32_t>>> GgufFile::get_per_layer(std::string_view key,
                                                                           std::uint32_t layers) const {
   using Numbers = std::vector<std::uint32_t>;

@@ -65,6 +65,7 @@ class GgufFile {
 
   /// The bytes before the tensor data of each part: magic, metadata and tensor table.
   [[nodiscard]] std::vector<std::span<const std::byte>> headers() const;
+  [[nodiscard]] std::vector<const FileMap*> maps() const;  // of the parts
 
  private:
   struct Part {

@@ -209,6 +209,7 @@ Result<ModelSource> open_gguf_source(const std::string& path) {
   }
   source.side_tensors = {kRopeFactors};
   source.headers = file->headers();
+  source.maps = file->maps();
   source.files = file;
   return source;
 }

@@ -88,8 +88,10 @@ Result<ModelSource> open_hf_source(const std::string& folder_path) {
   source.names = &TensorName::hf;
   source.gain_minus_one = source.arch->hf_gain_minus_one;
   source.headers.push_back(files->config.bytes());
+  source.maps.push_back(&files->config);
   for (const WeightFile& file : files->weights) {
     source.file_bytes += file.map.bytes().size();
+    source.maps.push_back(&file.map);
     source.headers.push_back(file.map.bytes().first(file.contents.header_bytes));
     for (const SafeTensor& tensor : file.contents.tensors) {
       source.tensors.push_back({.name = tensor.name,

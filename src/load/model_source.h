@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_map.h"
 #include "model/arch_table.h"
 #include "model/spec.h"
 #include "octavo/result.h"
@@ -43,6 +44,7 @@ struct ModelSource {
   std::vector<std::span<const std::byte>> headers;
   std::optional<std::string> chat_template;
   std::vector<std::string> warnings;
+  std::vector<const FileMap*> maps;   // header and weights, in order
   std::shared_ptr<const void> files;  // keeps the bytes alive
 };
 

@@ -10,8 +10,8 @@
 
 #include "kv/layout.h"
 #include "load/bind_tensors.h"
-#include "load/fingerprint.h"
 #include "load/model_source.h"
+#include "load/source_key.h"
 #include "tensor/dequantize.h"
 #include "tensor/paged_kv.h"
 
@@ -77,7 +77,7 @@ ModelInfo describe(const ModelSource& source, const ModelSpec& spec, KvType kv_t
 
 using OwnedBytes = std::vector<std::byte>;
 
-std::uint64_t row_bytes(const SourceTensor& tensor) {
+std::uint64_t row_bytes(const TensorShape& tensor) {
   const TypeTraits& traits = traits_of(tensor.type);
   return std::uint64_t{tensor.cols} / traits.block_size * traits.block_bytes;
 }
@@ -108,6 +108,12 @@ OwnedBytes plus_one(const SourceTensor& tensor) {
   return out;
 }
 
+void own(SourceTensor& tensor, OwnedBytes bytes) {
+  auto owned = std::make_shared<const OwnedBytes>(std::move(bytes));
+  tensor.data = owned->data();
+  tensor.owned = std::move(owned);
+}
+
 bool is_norm(Role role) {
   switch (role) {
     case Role::kOutputNorm:
@@ -123,36 +129,45 @@ bool is_norm(Role role) {
 
 class FileCheckpoint final : public Checkpoint {
  public:
-  FileCheckpoint(const ModelSource& source, ModelSpec spec, std::map<TensorKey, SourceTensor> tensors)
-      : spec_(std::move(spec)),
-        info_(describe(source, spec_, KvType::kBF16)),
-        fingerprint_(fingerprint_of(source)),
-        tensors_(std::move(tensors)),
-        files_(source.files) {
-    for (auto& [key, tensor] : tensors_) {
-      const auto [role, layer] = key;
-      if (source.interleaved_qk) undo_interleaving(role, layer, tensor);
-      if (source.gain_minus_one && is_norm(role)) {
-        own(tensor, plus_one(tensor));
-        tensor.type = TensorType::kF32;
-      }
-    }
-  }
+  FileCheckpoint(ModelSource source, ModelSpec spec, std::map<TensorKey, SourceTensor> tensors)
+      : source_(std::move(source)),
+        spec_(std::move(spec)),
+        info_(describe(source_, spec_, KvType::kBF16)),
+        tensors_(std::move(tensors)) {}
 
   [[nodiscard]] const ModelSpec& spec() const override { return spec_; }
   [[nodiscard]] const ModelInfo& info() const override { return info_; }
-  [[nodiscard]] const std::string& fingerprint() const override { return fingerprint_; }
+  [[nodiscard]] std::span<const FileMap* const> files() const override { return source_.maps; }
+  [[nodiscard]] std::string source_key() const override { return octavo::source_key(source_); }
+
+  [[nodiscard]] std::optional<TensorShape> shape(Role role, std::uint32_t layer) const override {
+    const SourceTensor* stored = find(role, layer);
+    if (stored == nullptr) return std::nullopt;
+    TensorShape shape = *stored;
+    if (gains_less_one(role)) shape.type = TensorType::kF32;
+    return shape;
+  }
+
   [[nodiscard]] std::optional<SourceTensor> tensor(Role role, std::uint32_t layer) const override {
-    const auto at = tensors_.find({role, role < Role::kAttnNorm ? 0 : layer});
-    return at == tensors_.end() ? std::nullopt : std::optional(at->second);
+    const SourceTensor* stored = find(role, layer);
+    if (stored == nullptr) return std::nullopt;
+    SourceTensor tensor = *stored;
+    if (source_.interleaved_qk) undo_interleaving(role, layer, tensor);
+    if (gains_less_one(role)) {
+      own(tensor, plus_one(tensor));
+      tensor.type = TensorType::kF32;
+    }
+    return tensor;
   }
 
  private:
-  void own(SourceTensor& tensor, OwnedBytes bytes) {
-    owned_.push_back(std::move(bytes));
-    tensor.data = owned_.back().data();
+  [[nodiscard]] const SourceTensor* find(Role role, std::uint32_t layer) const {
+    const auto at = tensors_.find({role, role < Role::kAttnNorm ? 0 : layer});
+    return at == tensors_.end() ? nullptr : &at->second;
   }
-  void undo_interleaving(Role role, std::uint32_t layer_index, SourceTensor& tensor) {
+  [[nodiscard]] bool gains_less_one(Role role) const { return source_.gain_minus_one && is_norm(role); }
+
+  void undo_interleaving(Role role, std::uint32_t layer_index, SourceTensor& tensor) const {
     const bool q = role == Role::kQ || role == Role::kQBias, k = role == Role::kK || role == Role::kKBias;
     if (!q && !k) return;
     const LayerSpec& layer = spec_.layers[layer_index];
@@ -162,12 +177,10 @@ class FileCheckpoint final : public Checkpoint {
                              spec_.ropes[layer.rope].rot_dims));
   }
 
+  ModelSource source_;
   ModelSpec spec_;
   ModelInfo info_;
-  std::string fingerprint_;
-  std::map<TensorKey, SourceTensor> tensors_;
-  std::vector<OwnedBytes> owned_;
-  std::shared_ptr<const void> files_;
+  std::map<TensorKey, SourceTensor> tensors_;  // as stored
 };
 
 /// The elements of a quantised bias cannot be moved one by one.
@@ -187,11 +200,12 @@ Result<> check_movable(const ModelSource& source, const std::map<TensorKey, Sour
 }  // namespace
 
 Result<std::unique_ptr<Checkpoint>> open_checkpoint(const std::string& path) {
-  OCTAVO_TRY(const ModelSource source, open_source(path));
+  OCTAVO_TRY(ModelSource source, open_source(path));
   OCTAVO_TRY(ModelSpec spec, spec_of(source));
   OCTAVO_TRY(auto tensors, bind_tensors(source, spec));
   OCTAVO_CHECK_OK(check_movable(source, tensors));
-  return std::unique_ptr<Checkpoint>(std::make_unique<FileCheckpoint>(source, std::move(spec), std::move(tensors)));
+  return std::unique_ptr<Checkpoint>(
+      std::make_unique<FileCheckpoint>(std::move(source), std::move(spec), std::move(tensors)));
 }
 
 Result<ModelInfo> read_model_info(const std::string& path, KvType kv_type) {

@@ -10,7 +10,7 @@
 namespace octavo {
 
 /// A GGUF file (the first of its parts, if split) or a Hugging Face folder: config.json with model.safetensors or its
-/// shards. Matrices stay in the mapped file, but for q and k of files that store them permuted: those are copied.
+/// shards. Nothing is copied before it is asked for.
 [[nodiscard]] Result<std::unique_ptr<Checkpoint>> open_checkpoint(const std::string& path);
 
 /// What Checkpoint::info() says, from the headers alone; vocabulary-only files have one, too.

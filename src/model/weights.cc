@@ -1,8 +1,15 @@
 #include "model/weights.h"
 
-#include <algorithm>
-#include <string>
+#include <fmt/format.h>
+#include <xxhash.h>
 
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "base/check.h"
 #include "base/float_mode.h"
 #include "kernels/pack.h"
 #include "tensor/dequantize.h"
@@ -10,122 +17,178 @@
 namespace octavo {
 namespace {
 
+constexpr std::uint64_t kPieceBytes = std::uint64_t{8} << 20;
+constexpr std::uint32_t kPanelsPerTile = 8, kPanelRows = 16;
+
 constexpr std::uint64_t align64(std::uint64_t n) { return (n + 63) / 64 * 64; }
-constexpr std::uint32_t kPanelsPerTile = 8;
 
-/// One tensor to place: a matrix to pack or a vector to widen, and where its address goes.
-struct Placement {
-  SourceTensor source;
-  PackedMatrix* matrix = nullptr;
-  const float** vector = nullptr;
-  std::uint64_t offset = 0, bytes = 0;
+struct LayerTensor {
+  Role role;
+  PackedMatrix LayerWeights::*matrix;
+  const float* LayerWeights::*vector;
 };
 
-/// First lists everything (sizes, then one allocation), then fills it.
-class Packer {
- public:
-  Packer(const Checkpoint& checkpoint, bool as_f32) : checkpoint_(checkpoint), as_f32_(as_f32) {}
-
-  void matrix(PackedMatrix& out, Role role, std::uint32_t layer = 0) {
-    const auto source = checkpoint_.tensor(role, layer);
-    if (!source) return;
-    out.n = source->rows;
-    out.k = source->cols;
-    out.format = as_f32_ ? WeightFormat::kF32 : packed_format_of(source->type);
-    out.panel_bytes = panel_bytes(out.format, out.k);
-    place({*source, &out, nullptr, 0, out.panel_bytes * out.num_panels()});
-  }
-
-  void vector(const float*& out, Role role, std::uint32_t layer = 0) {
-    const auto source = checkpoint_.tensor(role, layer);
-    if (!source) return;
-    place({*source, nullptr, &out, 0, sizeof(float) * std::uint64_t{source->cols} * source->rows});
-  }
-
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-
-  void fill(std::byte* storage, ThreadPool& pool, const PackProgress& progress) {
-    std::uint64_t done = 0;
-    for (const Placement& p : placements_) {
-      std::byte* out = storage + p.offset;
-      if (p.vector != nullptr) {
-        auto* values = reinterpret_cast<float*>(out);
-        dequantize(p.source.type, p.source.data, p.bytes / sizeof(float), values);
-        *p.vector = values;
-      } else {
-        pack(p, out, pool);
-        p.matrix->panels = out;
-      }
-      done += p.bytes;
-      if (progress) progress(done, bytes_);
-    }
-  }
-
- private:
-  void place(Placement placement) {
-    placement.offset = bytes_;
-    bytes_ += align64(placement.bytes);
-    placements_.push_back(placement);
-  }
-
-  static void pack(const Placement& p, std::byte* out, ThreadPool& pool) {
-    const std::uint32_t panels = p.matrix->num_panels();
-    pool.run((panels + kPanelsPerTile - 1) / kPanelsPerTile, [&](std::uint32_t tile, std::uint32_t) {
-      const FloatMode exact(FloatMode::Kind::kIeee);
-      const std::uint32_t begin = tile * kPanelsPerTile;
-      pack_panels(p.source.type, p.source.data, p.source.rows, p.source.cols, p.matrix->format, begin,
-                  std::min(begin + kPanelsPerTile, panels), out);
-    });
-  }
-
-  const Checkpoint& checkpoint_;
-  bool as_f32_;
-  std::uint64_t bytes_ = 0;
-  std::vector<Placement> placements_;
+/// In the order in which a step reads them.
+constexpr LayerTensor kLayerTensors[] = {
+    {Role::kAttnNorm, nullptr, &LayerWeights::attn_norm},
+    {Role::kQ, &LayerWeights::q, nullptr},
+    {Role::kQBias, nullptr, &LayerWeights::q_bias},
+    {Role::kK, &LayerWeights::k, nullptr},
+    {Role::kKBias, nullptr, &LayerWeights::k_bias},
+    {Role::kV, &LayerWeights::v, nullptr},
+    {Role::kVBias, nullptr, &LayerWeights::v_bias},
+    {Role::kQNorm, nullptr, &LayerWeights::q_norm},
+    {Role::kKNorm, nullptr, &LayerWeights::k_norm},
+    {Role::kAttnOutput, &LayerWeights::attn_output, nullptr},
+    {Role::kPostAttnNorm, nullptr, &LayerWeights::post_attn_norm},
+    {Role::kFfnNorm, nullptr, &LayerWeights::ffn_norm},
+    {Role::kGate, &LayerWeights::gate, nullptr},
+    {Role::kUp, &LayerWeights::up, nullptr},
+    {Role::kDown, &LayerWeights::down, nullptr},
+    {Role::kPostFfnNorm, nullptr, &LayerWeights::post_ffn_norm},
 };
+
+std::uint64_t row_bytes(const TensorShape& shape) {
+  const TypeTraits& traits = traits_of(shape.type);
+  return std::uint64_t{shape.cols} / traits.block_size * traits.block_bytes;
+}
+
+/// Of a panel packed from arbitrary blocks: another layout gives another hash. No scale in them is infinite or no
+/// number.
+std::uint64_t pattern_hash(TensorType type, WeightFormat format) {
+  const std::uint32_t cols = traits_of(type).block_size == 256 ? 512 : 288;  // full groups of cells and a part of one
+  std::vector<std::byte> rows(kPanelRows * row_bytes({type, kPanelRows, cols}));
+  std::uint32_t random = 1;
+  for (std::byte& b : rows) {
+    random = random * 1664525 + 1013904223;
+    b = static_cast<std::byte>(random >> 24 & 0xBF);
+  }
+  std::vector<std::byte> panel(panel_bytes(format, cols));
+  const FloatMode exact(FloatMode::Kind::kIeee);
+  pack_panels(type, rows.data(), kPanelRows, cols, format, 0, 1, panel.data());
+  return XXH3_64bits(panel.data(), panel.size());
+}
 
 }  // namespace
 
-Result<Weights> Weights::load(const Checkpoint& checkpoint, bool as_f32, std::uint64_t memory_limit_bytes,
-                              ThreadPool& pool, const PackProgress& progress) {
+WeightsPlan::WeightsPlan(const Checkpoint& checkpoint, bool as_f32) : checkpoint_(checkpoint), as_f32_(as_f32) {
   const ModelSpec& spec = checkpoint.spec();
-  Weights w;
-  w.layers.resize(spec.layers.size());
-  Packer packer(checkpoint, as_f32);
-  packer.matrix(w.embedding, Role::kTokenEmbedding);
-  for (std::uint32_t i = 0; i < w.layers.size(); ++i) {
-    LayerWeights& layer = w.layers[i];
-    packer.vector(layer.attn_norm, Role::kAttnNorm, i);
-    packer.matrix(layer.q, Role::kQ, i);
-    packer.vector(layer.q_bias, Role::kQBias, i);
-    packer.matrix(layer.k, Role::kK, i);
-    packer.vector(layer.k_bias, Role::kKBias, i);
-    packer.matrix(layer.v, Role::kV, i);
-    packer.vector(layer.v_bias, Role::kVBias, i);
-    packer.vector(layer.q_norm, Role::kQNorm, i);
-    packer.vector(layer.k_norm, Role::kKNorm, i);
-    packer.matrix(layer.attn_output, Role::kAttnOutput, i);
-    packer.vector(layer.post_attn_norm, Role::kPostAttnNorm, i);
-    packer.vector(layer.ffn_norm, Role::kFfnNorm, i);
-    packer.matrix(layer.gate, Role::kGate, i);
-    packer.matrix(layer.up, Role::kUp, i);
-    packer.matrix(layer.down, Role::kDown, i);
-    packer.vector(layer.post_ffn_norm, Role::kPostFfnNorm, i);
+  place(Role::kTokenEmbedding, 0, true);
+  for (std::uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
+    for (const LayerTensor& tensor : kLayerTensors) place(tensor.role, layer, tensor.matrix != nullptr);
   }
-  packer.vector(w.output_norm, Role::kOutputNorm);
-  if (!spec.tied_embeddings) packer.matrix(w.head, Role::kOutput);
+  place(Role::kOutputNorm, 0, false);
+  if (!spec.tied_embeddings) place(Role::kOutput, 0, true);
+}
 
-  if (packer.bytes() > memory_limit_bytes) {
-    return Error{ErrorCode::kExhausted,
-                 checkpoint.info().path + ": the packed weights need " + std::to_string(packer.bytes() >> 20) +
-                     " MiB, but only " + std::to_string(memory_limit_bytes >> 20) +
-                     " MiB are available: free memory, raise the cgroup limit or take a smaller quantisation",
-                 ""};
+void WeightsPlan::place(Role role, std::uint32_t layer, bool is_matrix) {
+  const auto shape = checkpoint_.shape(role, layer);
+  if (!shape) return;
+  Placement p{role, layer, *shape, {}, is_matrix, bytes_, 0};
+  if (is_matrix) {
+    p.matrix.n = shape->rows;
+    p.matrix.k = shape->cols;
+    p.matrix.format = as_f32_ ? WeightFormat::kF32 : packed_format_of(shape->type);
+    p.matrix.panel_bytes = panel_bytes(p.matrix.format, p.matrix.k);
+    p.bytes = p.matrix.panel_bytes * p.matrix.num_panels();
+  } else {
+    p.bytes = sizeof(float) * std::uint64_t{shape->cols} * shape->rows;
   }
-  w.storage_ = AlignedBuffer(packer.bytes());
-  packer.fill(w.storage_.data(), pool, progress);
-  if (spec.tied_embeddings) w.head = w.embedding;
-  return w;
+  bytes_ += align64(p.bytes);
+  placements_.push_back(p);
+}
+
+std::string WeightsPlan::description() const {
+  std::string text;
+  std::set<std::pair<TensorType, WeightFormat>> packings;
+  for (const Placement& p : placements_) {
+    fmt::format_to(std::back_inserter(text), "{} {} {} {}x{} at {} {}", static_cast<int>(p.role), p.layer,
+                   traits_of(p.shape.type).name, p.shape.rows, p.shape.cols, p.offset, p.bytes);
+    if (p.is_matrix) {
+      fmt::format_to(std::back_inserter(text), " as {}", static_cast<int>(p.matrix.format));
+      packings.insert({p.shape.type, p.matrix.format});
+    }
+    text += '\n';
+  }
+  for (const auto& [type, format] : packings) {
+    fmt::format_to(std::back_inserter(text), "{} as {}: {:016x}\n", traits_of(type).name, static_cast<int>(format),
+                   pattern_hash(type, format));
+  }
+  return text;
+}
+
+bool WeightsPlan::pack(PackedSink& sink, ThreadPool& pool, const PackProgress& progress) const {
+  std::uint64_t done = 0;
+  const auto advance = [&](std::uint64_t bytes) {
+    done += bytes;
+    if (progress) progress(done, bytes_);
+  };
+  for (const Placement& p : placements_) {
+    if (p.is_matrix) {
+      if (!pack_matrix(p, sink, pool, advance)) return false;
+      continue;
+    }
+    const SourceTensor source = *checkpoint_.tensor(p.role, p.layer);
+    const std::uint64_t padded = align64(p.bytes);
+    std::byte* out = sink.room(padded);
+    dequantize(source.type, source.data, p.bytes / sizeof(float), reinterpret_cast<float*>(out));
+    std::memset(out + p.bytes, 0, padded - p.bytes);
+    if (!sink.put()) return false;
+    advance(padded);
+  }
+  return true;
+}
+
+bool WeightsPlan::pack_matrix(const Placement& p, PackedSink& sink, ThreadPool& pool,
+                              const std::function<void(std::uint64_t)>& done) const {
+  OCTAVO_CHECK(p.matrix.panel_bytes % 64 == 0, "panels are 64-byte aligned");
+  const SourceTensor source = *checkpoint_.tensor(p.role, p.layer);
+  const std::uint64_t panel_rows_bytes = kPanelRows * row_bytes(source);
+  const std::uint32_t panels = p.matrix.num_panels();
+  const auto most = static_cast<std::uint32_t>(std::max<std::uint64_t>(kPieceBytes / p.matrix.panel_bytes, 1));
+  for (std::uint32_t first = 0; first < panels; first += most) {
+    const std::uint32_t count = std::min(most, panels - first);
+    const std::byte* rows = source.data + first * panel_rows_bytes;
+    std::byte* out = sink.room(count * p.matrix.panel_bytes);
+    pool.run((count + kPanelsPerTile - 1) / kPanelsPerTile, [&](std::uint32_t tile, std::uint32_t) {
+      const FloatMode exact(FloatMode::Kind::kIeee);
+      const std::uint32_t begin = tile * kPanelsPerTile;
+      pack_panels(source.type, rows, source.rows - first * kPanelRows, source.cols, p.matrix.format, begin,
+                  std::min(begin + kPanelsPerTile, count), out);
+    });
+    if (!sink.put()) return false;
+    done(count * p.matrix.panel_bytes);
+  }
+  return true;
+}
+
+Weights WeightsPlan::bind(const std::byte* packed, WeightStorage storage) const {
+  Weights weights;
+  weights.layers.resize(checkpoint_.spec().layers.size());
+  for (const Placement& p : placements_) bind(p, packed + p.offset, weights);
+  if (checkpoint_.spec().tied_embeddings) weights.head = weights.embedding;
+  weights.storage_ = std::move(storage);
+  weights.bytes_ = bytes_;
+  return weights;
+}
+
+void WeightsPlan::bind(const Placement& p, const std::byte* at, Weights& out) {
+  const auto* vector = reinterpret_cast<const float*>(at);
+  PackedMatrix matrix = p.matrix;
+  matrix.panels = at;
+  switch (p.role) {
+    case Role::kTokenEmbedding: out.embedding = matrix; return;
+    case Role::kOutput: out.head = matrix; return;
+    case Role::kOutputNorm: out.output_norm = vector; return;
+    default: break;
+  }
+  LayerWeights& layer = out.layers[p.layer];
+  const LayerTensor& tensor = *std::ranges::find(kLayerTensors, p.role, &LayerTensor::role);
+  if (p.is_matrix) {
+    layer.*tensor.matrix = matrix;
+  } else {
+    layer.*tensor.vector = vector;
+  }
 }
 
 }  // namespace octavo

@@ -1,16 +1,17 @@
-// All weights of a model, packed for the kernels: one allocation, filled once at load.
+// All weights of a model, packed for the kernels: one run of bytes, in memory or in a mapped file.
 //
 // Threads: immutable after load.
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
-#include "base/memory.h"
 #include "base/thread_pool.h"
 #include "model/checkpoint.h"
-#include "octavo/result.h"
 #include "tensor/packed.h"
+#include "tensor/packed_sink.h"
 
 namespace octavo {
 
@@ -32,21 +33,61 @@ struct LayerWeights {
 /// How far packing is: `done` of `total` bytes.
 using PackProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
+/// Keeps alive what weights point into.
+using WeightStorage = std::shared_ptr<const void>;
+
 class Weights {
  public:
-  /// `as_f32`: every matrix becomes F32 (--dequantize f32). Refuses what `memory_limit_bytes` cannot hold.
-  [[nodiscard]] static Result<Weights> load(const Checkpoint& checkpoint, bool as_f32, std::uint64_t memory_limit_bytes,
-                                            ThreadPool& pool, const PackProgress& progress);
-
   PackedMatrix embedding;              // [vocab, width]
   PackedMatrix head;                   // the same panels where embeddings are tied
   const float* output_norm = nullptr;  // [width]
   std::vector<LayerWeights> layers;
 
-  [[nodiscard]] std::uint64_t bytes() const { return storage_.size(); }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
-  AlignedBuffer storage_;
+  friend class WeightsPlan;
+  WeightStorage storage_;
+  std::uint64_t bytes_ = 0;
+};
+
+/// Where each tensor goes in one run of packed bytes, in the order of its use. Equal checkpoints give equal plans, and
+/// equal bytes, on every machine.
+class WeightsPlan {
+ public:
+  /// `as_f32`: every matrix becomes F32 (--dequantize f32). The checkpoint must outlive the plan.
+  WeightsPlan(const Checkpoint& checkpoint, bool as_f32);
+
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  /// All that the packed bytes depend on beside the source: place, size and format of every tensor, and what packing
+  /// makes of a test pattern, so that no change of a format goes unnoticed.
+  [[nodiscard]] std::string description() const;
+
+  /// Hands all bytes to the sink, in pieces of one panel or up to 8 MiB. False: the sink took no more.
+  [[nodiscard]] bool pack(PackedSink& sink, ThreadPool& pool, const PackProgress& progress) const;
+
+  /// The weights whose packed bytes begin at `packed` (64-byte aligned) and live as long as `storage`.
+  [[nodiscard]] Weights bind(const std::byte* packed, WeightStorage storage) const;
+
+ private:
+  /// A matrix to pack or a vector to widen.
+  struct Placement {
+    Role role;
+    std::uint32_t layer;
+    TensorShape shape;
+    PackedMatrix matrix;  // of a matrix: all but its address
+    bool is_matrix;
+    std::uint64_t offset, bytes;  // the next one starts at a multiple of 64
+  };
+  void place(Role role, std::uint32_t layer, bool is_matrix);
+  static void bind(const Placement& p, const std::byte* at, Weights& out);
+  [[nodiscard]] bool pack_matrix(const Placement& p, PackedSink& sink, ThreadPool& pool,
+                                 const std::function<void(std::uint64_t)>& done) const;
+
+  const Checkpoint& checkpoint_;
+  bool as_f32_;
+  std::uint64_t bytes_ = 0;
+  std::vector<Placement> placements_;
 };
 
 }  // namespace octavo

@@ -119,12 +119,13 @@ void serve_model(Service& service, const std::shared_ptr<Exchange>& exchange) {
   reply_json(*exchange, model_card(service, name));
 }
 
-void serve_health(Service& /*service*/, const std::shared_ptr<Exchange>& exchange) {
+void serve_health(Service& service, const std::shared_ptr<Exchange>& exchange) {
+  if (const auto health = service.engine.health(); !health) return reply_error(*exchange, health.error());
   reply_json(*exchange, {{"status", "ok"}});
 }
 
 void serve_ready(Service& service, const std::shared_ptr<Exchange>& exchange) {
-  if (!service.draining) return reply_json(*exchange, {{"status", "ok"}});
+  if (!service.draining) return serve_health(service, exchange);
   reply_error(*exchange, {ErrorCode::kUnavailable, "The server is shutting down.", {}});
 }
 

@@ -5,12 +5,17 @@ import os
 import pathlib
 import re
 import subprocess
+import tempfile
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OCTAVO = os.environ.get("OCTAVO_BIN", str(ROOT / "build/release/src/cli/octavo"))
 ORACLES = pathlib.Path(os.environ.get("OCTAVO_ORACLES", ROOT.parent / "shared/oracles"))
+
+# The tests share packed weights, with nobody else.
+_packs = tempfile.TemporaryDirectory(prefix="octavo-packs-")
+os.environ["OCTAVO_CACHE"] = _packs.name
 
 PROGRESS = re.compile(r"[a-z ]+: [\d.]+( \w+)? of [\d.]+( \w+)?")
 

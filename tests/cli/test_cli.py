@@ -7,9 +7,10 @@ import pytest
 
 from conftest import OCTAVO, assert_refused, json_lines, octavo
 
-SUBCOMMANDS = ["generate", "chat", "serve", "inspect", "tokenize", "template", "score", "bench", "probe", "trace"]
+SUBCOMMANDS = ["generate", "chat", "serve", "inspect", "tokenize", "template", "score", "bench", "probe", "trace",
+               "pack"]
 LOADERS = [["generate", "--model", "{}", "hi"], ["chat", "{}"], ["serve", "{}", "--port", "0"], ["inspect", "{}"],
-           ["tokenize", "{}", "hi"], ["score", "{}", "--jsonl"], ["bench", "{}", "--repeats", "1"]]
+           ["tokenize", "{}", "hi"], ["score", "{}", "--jsonl"], ["bench", "{}", "--repeats", "1"], ["pack", "{}"]]
 
 
 @pytest.mark.parametrize("sub", SUBCOMMANDS)
@@ -51,6 +52,10 @@ def test_help_and_version_everywhere(sub):
     (["generate", "--prompts", "x.jsonl", "smollm2", "hi"], ["--prompts"]),
     (["serve", "--port", "70000"], ["--port"]),
     (["inspect"], ["MODEL"]),
+    (["pack"], ["MODEL"]),
+    (["pack", "smollm2", "--dequantize", "q4"], ["--dequantize"]),
+    (["pack", "smollm2", "--cache-bytes", "lots"], ["lots", "GiB"]),
+    (["generate", "--cache-bytes", "lots", "hi"], ["--cache-bytes"]),
     (["tokenize"], ["MODEL"]),
     (["template"], ["--jsonl"]),
     (["score", "smollm2"], ["--jsonl"]),

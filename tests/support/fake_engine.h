@@ -93,6 +93,8 @@ class FakeEngine final : public Engine {
     thread_.join();
   }
 
+  Result<> health() const override { return Ok{}; }
+
   Result<RequestId> submit(Request request, Sink sink) override {
     const std::lock_guard lock(mutex_);
     if (draining_) return Error{ErrorCode::kUnavailable, "The engine is draining.", {}};

@@ -14,6 +14,7 @@ struct TinyModel {
   std::uint32_t layers = 2, width = 64, heads = 4, kv_heads = 2, head_dim = 16, ffn_width = 96, context = 512;
   std::uint32_t window = 0;
   bool qkv_bias = false, qk_norm = false, post_norms = false, tied = true;
+  bool bf16 = false;  // matrices; else F32
   std::uint64_t seed = 1;
 };
 
@@ -74,7 +75,14 @@ inline GgufWriter write_tiny_model(const TinyModel& model) {
     return out;
   };
   const auto matrix = [&](const std::string& name, std::uint64_t rows, std::uint64_t cols) {
-    writer.add_f32(name + ".weight", {cols, rows}, values(rows * cols, 0, 0.15F));
+    const std::vector<float> weights = values(rows * cols, 0, 0.15F);
+    if (!model.bf16) {
+      writer.add_f32(name + ".weight", {cols, rows}, weights);
+      return;
+    }
+    std::string halves;
+    for (const float& w : weights) halves.append(reinterpret_cast<const char*>(&w) + 2, 2);  // cut, not rounded
+    writer.add_tensor(name + ".weight", static_cast<std::uint32_t>(TensorType::kBF16), {cols, rows}, halves);
   };
   const auto gain = [&](const std::string& name, std::uint64_t n) {
     writer.add_f32(name + ".weight", {n}, values(n, 1, 0.2F));

@@ -26,10 +26,12 @@ class FirstLayers final : public Checkpoint {
   }
   const ModelSpec& spec() const override { return spec_; }
   const ModelInfo& info() const override { return whole_.info(); }
+  std::optional<TensorShape> shape(Role role, std::uint32_t layer) const override { return whole_.shape(role, layer); }
   std::optional<SourceTensor> tensor(Role role, std::uint32_t layer) const override {
     return whole_.tensor(role, layer);
   }
-  const std::string& fingerprint() const override { return whole_.fingerprint(); }
+  std::span<const FileMap* const> files() const override { return whole_.files(); }
+  std::string source_key() const override { return whole_.source_key(); }
 
  private:
   const Checkpoint& whole_;

@@ -1,0 +1,247 @@
+#include "engine/load_weights.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <future>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/memory.h"
+#include "load/open_checkpoint.h"
+#include "load/pack_cache.h"
+#include "load/source_key.h"
+#include "octavo/pack.h"
+
+namespace octavo {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::chrono::milliseconds since(Clock::time_point begin) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
+}
+
+Result<PackCache> cache_of(const EngineConfig& config) {
+  std::string folder = PackCache::default_folder();
+  if (!folder.empty()) return PackCache(std::move(folder), config.cache_bytes);
+  return Error{ErrorCode::kUnavailable, "there is no pack cache: OCTAVO_CACHE is off, or neither it nor HOME is set",
+               ""};
+}
+
+PackId id_of(const Checkpoint& checkpoint, const WeightsPlan& plan) {
+  return {checkpoint.info().path, checkpoint.source_key(), plan.description(), plan.bytes()};
+}
+
+class MemorySink final : public PackedSink {
+ public:
+  explicit MemorySink(std::byte* begin) : next_(begin) {}
+  std::byte* room(std::uint64_t bytes) override {
+    room_ = bytes;
+    return next_;
+  }
+  bool put() override {
+    next_ += room_;
+    return true;
+  }
+
+ private:
+  std::byte* next_;
+  std::uint64_t room_ = 0;
+};
+
+/// One reading of a checkpoint's files: packs them into one sink or another while their SHA-256 is made beside it.
+class Packing {
+ public:
+  Packing(const Checkpoint& checkpoint, const WeightsPlan& plan, ThreadPool& pool, const Progress& progress)
+      : checkpoint_(checkpoint),
+        plan_(plan),
+        pool_(pool),
+        progress_(progress),
+        sha256_(std::async(std::launch::async, [&checkpoint] {
+                  return octavo::source_sha256(checkpoint.files());
+                }).share()) {}
+
+  [[nodiscard]] const std::string& source_sha256() const { return sha256_.get(); }
+
+  /// False: the sink took no more.
+  [[nodiscard]] bool pack(PackedSink& sink) const {
+    return plan_.pack(sink, pool_, [this](std::uint64_t done, std::uint64_t total) {
+      if (progress_) progress_("packing weights", done, total);
+    });
+  }
+
+  /// What was read before and after a change does not fit together.
+  [[nodiscard]] Result<> check_unchanged() const {
+    for (const FileMap* file : checkpoint_.files()) {
+      OCTAVO_TRY(const FileIdentity now, identity_of(file->fd(), file->path()));
+      if (now != file->identity()) {
+        return Error{ErrorCode::kIo, file->path() + ": the file was changed while it was read: load it again", ""};
+      }
+    }
+    return Ok{};
+  }
+
+  [[nodiscard]] Result<PackFile> keep(PackWriter& writer, const PackCache& cache, const PackId& id) const {
+    (void)pack(writer);  // finish() tells what went wrong
+    OCTAVO_CHECK_OK(check_unchanged());
+    OCTAVO_CHECK_OK(writer.finish(source_sha256()));
+    return cache.find(id);
+  }
+
+ private:
+  const Checkpoint& checkpoint_;
+  const WeightsPlan& plan_;
+  ThreadPool& pool_;
+  const Progress& progress_;
+  std::shared_future<std::string> sha256_;
+};
+
+PackCache::Waiting tell_waiting(const Progress& progress, std::uint64_t total) {
+  return [&progress, total](std::uint64_t done) {
+    if (progress) progress("waiting for another process that packs", done, total);
+  };
+}
+
+LoadedWeights mapped(const WeightsPlan& plan, std::shared_ptr<const PackFile> pack) {
+  LoadedWeights loaded;
+  loaded.weights = std::make_unique<Weights>(plan.bind(pack->packed().data(), pack));
+  loaded.source_sha256 = pack->source_sha256();
+  loaded.report.pack = pack->path();
+  return loaded;
+}
+
+LoadedWeights mapped_from_before(const WeightsPlan& plan, const Checkpoint& checkpoint, PackFile file) {
+  const auto pack = std::make_shared<const PackFile>(std::move(file));
+  LoadedWeights loaded = mapped(plan, pack);
+  loaded.report.cached = true;
+  loaded.check = std::make_unique<PackCheck>(pack, checkpoint.files());
+  return loaded;
+}
+
+/// The weights from the cache, packed into it if need be. An error tells why it does not serve.
+Result<LoadedWeights> through_cache(const EngineConfig& config, const Checkpoint& checkpoint, const WeightsPlan& plan,
+                                    std::optional<Packing>& packing, ThreadPool& pool, const Progress& progress) {
+  OCTAVO_TRY(const PackCache cache, cache_of(config));
+  const PackId id = id_of(checkpoint, plan);
+  auto found = cache.find(id);
+  if (found) return mapped_from_before(plan, checkpoint, std::move(*found));
+  OCTAVO_TRY(PackCache::Claim claim, cache.claim(id, tell_waiting(progress, plan.bytes())));
+  if (claim.found) return mapped_from_before(plan, checkpoint, std::move(*claim.found));
+  packing.emplace(checkpoint, plan, pool, progress);
+  OCTAVO_TRY(PackFile packed, packing->keep(*claim.writer, cache, id));
+  LoadedWeights loaded = mapped(plan, std::make_shared<const PackFile>(std::move(packed)));
+  if (found.error().code != ErrorCode::kNotFound) loaded.report.notice = found.error().message + ": packed again";
+  return loaded;
+}
+
+LoadedWeights in_memory(const WeightsPlan& plan, const Packing& packing) {
+  auto storage = std::make_shared<AlignedBuffer>(plan.bytes());
+  MemorySink sink(storage->data());
+  (void)packing.pack(sink);
+  LoadedWeights loaded;
+  loaded.source_sha256 = packing.source_sha256();
+  loaded.weights = std::make_unique<Weights>(plan.bind(storage->data(), storage));
+  return loaded;
+}
+
+Result<LoadedWeights> load(const EngineConfig& config, const Checkpoint& checkpoint, ThreadPool& pool,
+                           const Progress& progress) {
+  const WeightsPlan plan(checkpoint, config.dequantize_f32);
+  const std::uint64_t available = available_memory_bytes();
+  if (plan.bytes() > available) {
+    return Error{
+        ErrorCode::kExhausted,
+        fmt::format("{}: the packed weights need {} MiB, but only {} MiB are available: free memory, raise the cgroup "
+                    "limit or take a smaller quantisation",
+                    checkpoint.info().path, plan.bytes() >> 20, available >> 20),
+        ""};
+  }
+  std::optional<Packing> packing;
+  std::string notice;
+  if (config.pack_cache && !PackCache::switched_off()) {
+    auto loaded = through_cache(config, checkpoint, plan, packing, pool, progress);
+    if (loaded) return loaded;
+    notice = "packed in memory: " + loaded.error().message;
+  }
+  if (!packing) packing.emplace(checkpoint, plan, pool, progress);
+  LoadedWeights loaded = in_memory(plan, *packing);
+  OCTAVO_CHECK_OK(packing->check_unchanged());
+  loaded.report.notice = std::move(notice);
+  return loaded;
+}
+
+PackReport describe(const PackFile& pack) {
+  PackReport report;
+  report.path = pack.path();
+  report.bytes = pack.packed().size();
+  report.model_sha256 = pack.source_sha256();
+  return report;
+}
+
+/// Whether a pack that is there may stay; else why not.
+Result<> check(const Checkpoint& checkpoint, const std::shared_ptr<const PackFile>& pack, const Progress& progress) {
+  PackCheck check(pack, checkpoint.files());
+  const auto verdict = check.run([&](std::uint64_t done) {
+    if (progress) progress("checking the pack", done, check.total_bytes());
+    return true;
+  });
+  if (verdict == PackCheck::Verdict::kSound) return Ok{};
+  if (verdict == PackCheck::Verdict::kFault) return Error{ErrorCode::kCorrupt, check.fault(), ""};
+  return Error{ErrorCode::kIo, checkpoint.info().path + ": the model was changed while it was read, or cannot be read",
+               ""};
+}
+
+}  // namespace
+
+Result<LoadedWeights> load_weights(const EngineConfig& config, const Checkpoint& checkpoint, ThreadPool& pool,
+                                   const Progress& progress) {
+  const auto begin = Clock::now();
+  auto loaded = load(config, checkpoint, pool, progress);
+  if (loaded) loaded->report.took = since(begin);
+  return loaded;
+}
+
+Result<PackReport> pack_model(const EngineConfig& config, const Progress& progress) {
+  const auto begin = Clock::now();
+  OCTAVO_TRY(const PackCache cache, cache_of(config));
+  OCTAVO_TRY(const std::unique_ptr<Checkpoint> checkpoint, open_checkpoint(config.model));
+  const WeightsPlan plan(*checkpoint, config.dequantize_f32);
+  const PackId id = id_of(*checkpoint, plan);
+  const auto before = cache.find(id);
+  std::string replaced = before || before.error().code == ErrorCode::kNotFound ? "" : before.error().message;
+  for (;;) {
+    OCTAVO_TRY(PackCache::Claim claim, cache.claim(id, tell_waiting(progress, plan.bytes())));
+    if (claim.found) {
+      const auto pack = std::make_shared<const PackFile>(std::move(*claim.found));
+      const auto sound = check(*checkpoint, pack, progress);
+      if (!sound && sound.error().code != ErrorCode::kCorrupt) return sound.error();
+      if (!sound) {
+        replaced = sound.error().message;
+        continue;
+      }
+      PackReport report = describe(*pack);
+      report.was_there = true;
+      report.took = since(begin);
+      return report;
+    }
+    ThreadPool pool(config.threads == 0 ? usable_cores() : config.threads);
+    const Packing packing(*checkpoint, plan, pool, progress);
+    OCTAVO_TRY(const PackFile pack, packing.keep(*claim.writer, cache, id));
+    PackReport report = describe(pack);
+    report.replaced = std::move(replaced);
+    report.took = since(begin);
+    return report;
+  }
+}
+
+std::optional<PackReport> find_pack(const EngineConfig& config) {
+  const auto cache = cache_of(config);
+  const auto checkpoint = open_checkpoint(config.model);
+  if (!cache || !checkpoint) return std::nullopt;
+  const auto pack = cache->find(id_of(**checkpoint, WeightsPlan(**checkpoint, config.dequantize_f32)));
+  return pack ? std::optional(describe(*pack)) : std::nullopt;
+}
+
+}  // namespace octavo
