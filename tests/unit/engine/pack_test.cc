@@ -173,7 +173,7 @@ TEST_F(PackTest, WithoutACacheThatTakesItThereIsANotice) {
   EXPECT_EQ(refused.sha256, plain.sha256);
 
   ::setenv("OCTAVO_CACHE", folder_.path().c_str(), 1);
-  config_.dequantize_f32 = true;  // no pack yet
+  fs::remove(plain.report.pack);
   config_.cache_bytes = 1000;
   const Start too_large = start();
   EXPECT_TRUE(too_large.report.pack.empty());
