@@ -47,6 +47,8 @@ struct EngineConfig {
   std::uint64_t cache_bytes = std::uint64_t{64} << 30;  // that the cache's folder may hold
   std::string trace_file;     // steps and KV events, written as they happen; see docs/trace.md
   std::uint32_t threads = 0;  // 0: the cores this process may use
+  bool pin_threads = false;   // bind each compute thread to a core: worth it where nobody else uses them
+  bool prefault_kv = false;   // make the KV pool resident in the background
 };
 
 }  // namespace octavo

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/memory.h"
-#include "base/thread_pool.h"
+#include "base/topology.h"
 
 namespace octavo {
 namespace {

@@ -5,9 +5,11 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/float_mode.h"
+#include "base/topology.h"
 
 namespace octavo {
 namespace {
@@ -35,6 +37,7 @@ struct ThreadPool::State {
   Job job = nullptr;
   const void* body = nullptr;
 
+  std::vector<std::uint32_t> cpus;  // empty: nobody is bound
   std::vector<std::thread> workers;
 
   void take_tiles(std::uint32_t worker) {
@@ -68,7 +71,12 @@ struct ThreadPool::State {
     return epoch.load(std::memory_order_acquire);
   }
 
+  void bind(std::uint32_t worker) const {
+    if (!cpus.empty()) bind_to_cpu(cpus[worker % cpus.size()]);
+  }
+
   void worker_loop(std::uint32_t worker) {
+    bind(worker);
     const FloatMode mode;
     std::uint32_t seen = 0;
     while (!stopping.load(std::memory_order_acquire)) {
@@ -83,7 +91,8 @@ struct ThreadPool::State {
   }
 };
 
-ThreadPool::ThreadPool(std::uint32_t threads) : state_(std::make_unique<State>()) {
+ThreadPool::ThreadPool(std::uint32_t threads, std::vector<std::uint32_t> cpus) : state_(std::make_unique<State>()) {
+  state_->cpus = std::move(cpus);
   for (std::uint32_t worker = 1; worker < threads; ++worker) {
     state_->workers.emplace_back([state = state_.get(), worker] { state->worker_loop(worker); });
   }
@@ -97,6 +106,8 @@ ThreadPool::~ThreadPool() {
 }
 
 std::uint32_t ThreadPool::size() const { return static_cast<std::uint32_t>(state_->workers.size()) + 1; }
+
+void ThreadPool::bind_caller() const { state_->bind(0); }
 
 void ThreadPool::run_erased(std::uint32_t tiles, Job job, const void* body) {
   State& s = *state_;

@@ -7,17 +7,22 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 namespace octavo {
 
 class ThreadPool {
  public:
-  explicit ThreadPool(std::uint32_t threads);
+  /// With `cpus`, worker w is bound to cpus[w], and once more from the first on if there are more workers; the caller
+  /// binds itself by bind_caller().
+  explicit ThreadPool(std::uint32_t threads, std::vector<std::uint32_t> cpus = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   [[nodiscard]] std::uint32_t size() const;
+  /// The calling thread is worker 0 from now on: binds it, if workers are bound.
+  void bind_caller() const;
 
   /// Calls body(tile, worker) for every tile in [0, tiles); returns when all are done. No allocation.
   template <class Body>
@@ -35,8 +40,5 @@ class ThreadPool {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// Cores this process may use: affinity and cgroup CPU quota, at least 1.
-[[nodiscard]] std::uint32_t usable_cores();
 
 }  // namespace octavo

@@ -155,6 +155,8 @@ void add_engine_options(CLI::App& app, EngineOptions& options, ModelWord word) {
 
   Options engine(app, "Engine");
   engine.number("--threads", config.threads, 1, 1024, "compute threads (default: the cores this process may use)");
+  engine.flag("--pin", "bind each compute thread to a core of its own, where no other program needs them",
+              [&config] { config.pin_threads = true; });
   engine.add("--chat-template", config.chat_template_file, "Jinja file used instead of the model's own template")
       ->check(CLI::ExistingFile);
   engine.flag("--no-cache", "pack the weights anew, in memory, and keep nothing on disk",

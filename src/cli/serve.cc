@@ -167,6 +167,7 @@ Result<> serve(ServeOptions& options) {
   ServerConfig& config = options.server;
   config.version = OCTAVO_VERSION;
   if (!options.api_key_file.empty()) OCTAVO_CHECK_OK(add_keys_of_file(options.api_key_file, config.api_keys));
+  options.engine.config.prefault_kv = true;  // the first users do not pay for each page
   OCTAVO_TRY(const std::unique_ptr<Engine> engine, load_engine(options.engine));
   if (config.served_models.empty()) config.served_models = {model_name(engine->report().model.path)};
 

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/prefault.h"
 #include "base/published.h"
 #include "engine/active_request.h"
 #include "engine/observer.h"
@@ -84,6 +85,7 @@ class LocalEngine final : public Engine {
       pack_check_ = std::make_unique<BackgroundPackCheck>(std::move(r_->pack_check),
                                                           [this](const std::string& fault) { fail(fault); });
     }
+    if (config.prefault_kv) prefault_.emplace(r_->store->memory());
   }
 
   ~LocalEngine() override {
@@ -250,6 +252,7 @@ class LocalEngine final : public Engine {
   // From here on: the engine thread.
 
   void loop() {
+    r_->pool->bind_caller();
     for (;;) {
       if (has_mail_.load(std::memory_order_acquire)) take_mail();
       if (stopping_.load()) end_everything(Finish::kAbort);
@@ -513,6 +516,7 @@ class LocalEngine final : public Engine {
   KvEvents kv_events_;
   Observer observer_;
 
+  std::optional<BackgroundPrefault> prefault_;
   std::thread thread_;                               // it starts when all else is there
   std::unique_ptr<BackgroundPackCheck> pack_check_;  // nullptr: there is nothing to check
 };

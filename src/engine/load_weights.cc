@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/memory.h"
+#include "base/topology.h"
 #include "load/open_checkpoint.h"
 #include "load/pack_cache.h"
 #include "load/source_key.h"

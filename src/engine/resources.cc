@@ -12,6 +12,7 @@
 
 #include "base/environment.h"
 #include "base/memory.h"
+#include "base/topology.h"
 #include "engine/check_config.h"
 #include "engine/describe_tokenizer.h"
 #include "engine/measure_steps.h"
@@ -201,7 +202,8 @@ Result<std::unique_ptr<EngineResources>> build_resources(const EngineConfig& con
   auto r = std::make_unique<EngineResources>();
   OCTAVO_TRY(r->kernels, select_kernels(environment("OCTAVO_ISA")));
   r->spec = checkpoint.spec();
-  r->pool = std::make_unique<ThreadPool>(config.threads == 0 ? usable_cores() : config.threads);
+  r->pool = std::make_unique<ThreadPool>(config.threads == 0 ? usable_cores() : config.threads,
+                                         config.pin_threads ? cpus_in_order() : std::vector<std::uint32_t>());
 
   EngineReport& report = r->report;
   report.isa = r->kernels.kernels->name;

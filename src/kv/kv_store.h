@@ -1,7 +1,8 @@
 // The bytes behind the block ids: one pool of equal pages, laid out by kv/layout.
 //
 // Slice s of all pages is one array [blocks, slice_bytes]; a layer is a slice, or a part of one. Block 0, the null
-// block, is never written and always zero. Memory is anonymous and becomes resident as blocks are first used.
+// block, is never written and always zero. Memory is anonymous and becomes resident as blocks are first used, or before
+// (base/prefault.h).
 // Threads: view() any; zero() and copy() by one thread while no kernel runs.
 #pragma once
 #include <cstddef>
@@ -24,6 +25,7 @@ class KvStore {
   [[nodiscard]] const KvGroups& groups() const { return groups_; }
   [[nodiscard]] PagedKv view(std::uint32_t layer) const;
   [[nodiscard]] std::uint64_t bytes() const { return memory_.size(); }
+  [[nodiscard]] std::span<std::byte> memory() const { return {memory_.data(), memory_.size()}; }
 
   void zero(std::span<const BlockId> blocks);    // every byte of the page
   void copy(std::span<const BlockCopy> copies);  // whole pages

@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pthread.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/idle_priority.h"
 #include "load/sha256.h"
 #include "load/source_key.h"
 
@@ -37,13 +36,6 @@ std::optional<std::string> sha256_of(int fd, const FileIdentity& identity,
   const auto now = identity_of(fd, "");
   if (!now || *now != identity) return std::nullopt;
   return hash.hex();
-}
-
-void become_idle() {
-  const sched_param none{};
-  ::pthread_setschedparam(::pthread_self(), SCHED_IDLE, &none);
-  constexpr int kThisThread = 1, kIdleClass = 3 << 13;
-  ::syscall(SYS_ioprio_set, kThisThread, 0, kIdleClass);
 }
 
 }  // namespace
@@ -110,15 +102,14 @@ BackgroundPackCheck::BackgroundPackCheck(std::unique_ptr<PackCheck> check, OnFau
     : check_(std::move(check)), thread_([this, on_fault = std::move(on_fault)] {
         const auto go_on = [this](std::uint64_t) { return !stop_.load(std::memory_order_relaxed); };
         check_->read_ahead(go_on);
-        become_idle();
+        take_idle_priority();
         const auto verdict = check_->run(go_on);
         if (verdict == PackCheck::Verdict::kFault) on_fault(check_->fault());
       }) {}
 
 BackgroundPackCheck::~BackgroundPackCheck() {
   stop_.store(true, std::memory_order_relaxed);
-  const sched_param none{};
-  ::pthread_setschedparam(thread_.native_handle(), SCHED_OTHER, &none);  // it may want a core to stop
+  end_idle_priority(thread_.native_handle());
   thread_.join();
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "base/thread_pool.h"
+#include "base/topology.h"
 #include "kernels/cpu_features.h"
 #include "probe/bursts.h"
 

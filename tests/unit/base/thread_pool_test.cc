@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/memory.h"
+#include "base/topology.h"
 
 namespace octavo {
 namespace {

@@ -1,0 +1,18 @@
+// Which of the machine's CPUs compute threads take, by hwloc.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace octavo {
+
+/// Cores this process may use: affinity and cgroup CPU quota, at least 1.
+[[nodiscard]] std::uint32_t usable_cores();
+
+/// The CPUs that this process may use, in the order in which pinned threads take them: one hardware thread of each
+/// core, the fastest kind of core first, then the others. Empty if the system does not tell.
+[[nodiscard]] std::vector<std::uint32_t> cpus_in_order();
+
+/// Binds the calling thread to one CPU. False: the system refuses.
+bool bind_to_cpu(std::uint32_t cpu);
+
+}  // namespace octavo
