@@ -1,6 +1,7 @@
 #include "load/source_key.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 
@@ -10,6 +11,13 @@ namespace octavo {
 namespace {
 
 constexpr std::size_t kSampleBytes = 4096;
+
+/// Of each page that is not in memory, a disk reads many; of scattered samples that would be most of the file.
+void advise(const ModelSource& source, int advice) {
+  for (const FileMap* file : source.maps) {
+    ::madvise(const_cast<std::byte*>(file->bytes().data()), file->bytes().size(), advice);
+  }
+}
 
 }  // namespace
 
@@ -21,10 +29,12 @@ std::string source_key(const ModelSource& source) {
     hash.add(fmt::format(";{} {} {}", id.size, id.mtime_ns, id.inode));
   }
   for (const auto header : source.headers) hash.add(header);
+  advise(source, MADV_RANDOM);
   // Ends, not beginnings: a file that was not written to its end is more likely than any other damage.
   for (const StoredTensor& tensor : source.tensors) {
     hash.add(tensor.bytes.last(std::min(kSampleBytes, tensor.bytes.size())));
   }
+  advise(source, MADV_NORMAL);
   return hash.hex();
 }
 
