@@ -23,7 +23,7 @@ struct EngineConfig {
   std::string model;               // GGUF file (first of a split) or Hugging Face folder
   std::string chat_template_file;  // overrides the model's own template
   KvType kv_type = KvType::kBF16;
-  bool dequantize_f32 = false;      // load any file as F32 weights: float32 arithmetic throughout
+  Numerics numerics = Numerics::kInt8;
   bool kv_cache = true;             // false: the naive mode, every token recomputes all before it
   std::uint32_t block_tokens = 16;  // 16, 32, 64, 128 or 256
   KvMemory kv_memory = KvMemory::kPaged;

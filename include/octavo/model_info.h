@@ -16,6 +16,11 @@ enum class KvType : std::uint32_t { kF32, kF16, kBF16 };
 [[nodiscard]] const char* kv_type_name(KvType type);  // "f32", "f16", "bf16"
 [[nodiscard]] Result<KvType> parse_kv_type(const std::string& name);
 
+/// What linear layers compute in. kInt8: weights as the file has them, block formats with int8 activations. kBF16 and
+/// kF32: all weights and activations as such; exact in F32, rounded in BF16.
+enum class Numerics : std::uint8_t { kInt8, kBF16, kF32 };
+[[nodiscard]] const char* numerics_name(Numerics numerics);  // "int8", "bf16", "f32"
+
 struct LayerInfo {
   std::uint32_t num_heads = 0;
   std::uint32_t num_kv_heads = 0;

@@ -20,11 +20,11 @@ struct PackReport {
   std::chrono::milliseconds took{};
 };
 
-/// Packs config.model unless its pack is there and sound. Of `config`, model, dequantize_f32, threads and cache_bytes
+/// Packs config.model unless its pack is there and sound. Of `config`, model, numerics, threads and cache_bytes
 /// count. What keeps the pack off the disk is an error here.
 [[nodiscard]] Result<PackReport> pack_model(const EngineConfig& config, const Progress& progress = {});
 
-/// The pack of config.model and config.dequantize_f32 that a start would map; none: it would pack.
+/// The pack of config.model and config.numerics that a start would map; none: it would pack.
 [[nodiscard]] std::optional<PackReport> find_pack(const EngineConfig& config);
 
 }  // namespace octavo

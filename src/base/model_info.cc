@@ -1,5 +1,7 @@
 #include "octavo/model_info.h"
 
+#include <cstddef>
+
 namespace octavo {
 
 const char* kv_type_name(KvType type) {
@@ -16,6 +18,11 @@ Result<KvType> parse_kv_type(const std::string& name) {
     if (name == kv_type_name(type)) return type;
   }
   return Error{ErrorCode::kInvalidArgument, "KV type '" + name + "' is not known; f32, f16 and bf16 are", "kv_type"};
+}
+
+const char* numerics_name(Numerics numerics) {
+  constexpr const char* kNames[] = {"int8", "bf16", "f32"};
+  return kNames[static_cast<std::size_t>(numerics)];
 }
 
 }  // namespace octavo

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/common.h"
 #include "cli/format.h"
 #include "cli/model_names.h"
 #include "cli/progress.h"
@@ -18,13 +19,14 @@ namespace octavo {
 namespace {
 
 struct PackOptions {
-  std::string model, dequantize, cache_bytes;
+  std::string model, cache_bytes;
+  Numerics numerics = Numerics::kInt8;
   std::uint32_t threads = 0;
 };
 
 Result<> pack(const PackOptions& options) {
   EngineConfig config;
-  config.dequantize_f32 = !options.dequantize.empty();
+  config.numerics = options.numerics;
   config.threads = options.threads;
   if (!options.cache_bytes.empty()) {
     OCTAVO_TRY(config.cache_bytes, parse_bytes(options.cache_bytes));
@@ -50,8 +52,7 @@ Command pack_command(CLI::App& program) {
   auto options = std::make_shared<PackOptions>();
   CLI::App* app = program.add_subcommand("pack", "Pack a model for its next starts, or check the pack it has");
   app->add_option("MODEL", options->model, "smollm2, gemma3-270m, a GGUF file or a model folder")->required();
-  app->add_option("--dequantize", options->dequantize, "as a start with --dequantize f32 needs it")
-      ->check(CLI::IsMember({"f32"}));
+  add_numerics_option(*app, options->numerics);
   app->add_option("--cache-bytes", options->cache_bytes, "what the folder of packed weights may hold (default 64GiB)");
   app->add_option("--threads", options->threads, "default: the cores this process may use")
       ->check(whole_number(1, 1024));

@@ -149,7 +149,7 @@ LoadedWeights in_memory(const WeightsPlan& plan, const Packing& packing) {
 
 Result<LoadedWeights> load(const EngineConfig& config, const Checkpoint& checkpoint, ThreadPool& pool,
                            const Progress& progress) {
-  const WeightsPlan plan(checkpoint, config.dequantize_f32);
+  const WeightsPlan plan(checkpoint, config.numerics);
   const std::uint64_t available = available_memory_bytes();
   if (plan.bytes() > available) {
     return Error{
@@ -208,7 +208,7 @@ Result<PackReport> pack_model(const EngineConfig& config, const Progress& progre
   const auto begin = Clock::now();
   OCTAVO_TRY(const PackCache cache, cache_of(config));
   OCTAVO_TRY(const std::unique_ptr<Checkpoint> checkpoint, open_checkpoint(config.model));
-  const WeightsPlan plan(*checkpoint, config.dequantize_f32);
+  const WeightsPlan plan(*checkpoint, config.numerics);
   const PackId id = id_of(*checkpoint, plan);
   const auto before = cache.find(id);
   std::string replaced = before || before.error().code == ErrorCode::kNotFound ? "" : before.error().message;
@@ -241,7 +241,7 @@ std::optional<PackReport> find_pack(const EngineConfig& config) {
   const auto cache = cache_of(config);
   const auto checkpoint = open_checkpoint(config.model);
   if (!cache || !checkpoint) return std::nullopt;
-  const auto pack = cache->find(id_of(**checkpoint, WeightsPlan(**checkpoint, config.dequantize_f32)));
+  const auto pack = cache->find(id_of(**checkpoint, WeightsPlan(**checkpoint, config.numerics)));
   return pack ? std::optional(describe(*pack)) : std::nullopt;
 }
 

@@ -54,7 +54,7 @@ std::vector<KvLayerShape> kv_shapes(const ModelSpec& spec) {
 }
 
 std::string fingerprint_of(const std::string& model, const EngineConfig& config) {
-  return fmt::format("fp_{}_{}_kv-{}", model.substr(0, 12), config.dequantize_f32 ? "f32" : "int8",
+  return fmt::format("fp_{}_{}_kv-{}", model.substr(0, 12), numerics_name(config.numerics),
                      kv_type_name(config.kv_type));
 }
 

@@ -69,9 +69,19 @@ std::uint64_t pattern_hash(TensorType type, WeightFormat format) {
   return XXH3_64bits(panel.data(), panel.size());
 }
 
+WeightFormat format_of(TensorType type, Numerics numerics) {
+  switch (numerics) {
+    case Numerics::kInt8: break;
+    case Numerics::kBF16: return WeightFormat::kBF16;
+    case Numerics::kF32: return WeightFormat::kF32;
+  }
+  return packed_format_of(type);
+}
+
 }  // namespace
 
-WeightsPlan::WeightsPlan(const Checkpoint& checkpoint, bool as_f32) : checkpoint_(checkpoint), as_f32_(as_f32) {
+WeightsPlan::WeightsPlan(const Checkpoint& checkpoint, Numerics numerics)
+    : checkpoint_(checkpoint), numerics_(numerics) {
   const ModelSpec& spec = checkpoint.spec();
   place(Role::kTokenEmbedding, 0, true);
   for (std::uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
@@ -88,7 +98,7 @@ void WeightsPlan::place(Role role, std::uint32_t layer, bool is_matrix) {
   if (is_matrix) {
     p.matrix.n = shape->rows;
     p.matrix.k = shape->cols;
-    p.matrix.format = as_f32_ ? WeightFormat::kF32 : packed_format_of(shape->type);
+    p.matrix.format = format_of(shape->type, numerics_);
     p.matrix.panel_bytes = panel_bytes(p.matrix.format, p.matrix.k);
     p.bytes = p.matrix.panel_bytes * p.matrix.num_panels();
   } else {

@@ -10,6 +10,7 @@
 
 #include "base/thread_pool.h"
 #include "model/checkpoint.h"
+#include "octavo/model_info.h"
 #include "tensor/packed.h"
 #include "tensor/packed_sink.h"
 
@@ -55,8 +56,8 @@ class Weights {
 /// equal bytes, on every machine.
 class WeightsPlan {
  public:
-  /// `as_f32`: every matrix becomes F32 (--dequantize f32). The checkpoint must outlive the plan.
-  WeightsPlan(const Checkpoint& checkpoint, bool as_f32);
+  /// The checkpoint must outlive the plan.
+  WeightsPlan(const Checkpoint& checkpoint, Numerics numerics);
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   /// All that the packed bytes depend on beside the source: place, size and format of every tensor, and what packing
@@ -85,7 +86,7 @@ class WeightsPlan {
                                  const std::function<void(std::uint64_t)>& done) const;
 
   const Checkpoint& checkpoint_;
-  bool as_f32_;
+  Numerics numerics_;
   std::uint64_t bytes_ = 0;
   std::vector<Placement> placements_;
 };

@@ -110,11 +110,11 @@ TEST_F(PackTest, EveryFamilyAndFolderComesBackTheSame) {
   EXPECT_THAT(folder_.files(), SizeIs(models.size()));
 }
 
-TEST_F(PackTest, F32WeightsHaveAPackOfTheirOwn) {
+TEST_F(PackTest, EveryNumericsHasAPackOfItsOwn) {
   const TempFile bf16(write_tiny_model({.bf16 = true}).bytes());
   config_.model = bf16.path();
   EngineConfig f32 = config_;
-  f32.dequantize_f32 = true;
+  f32.numerics = Numerics::kF32;
   const Start a = start(), b = start(f32);
   EXPECT_FALSE(b.report.cached);
   EXPECT_TRUE(start().report.cached);

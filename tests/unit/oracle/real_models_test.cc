@@ -50,7 +50,7 @@ class RealModels : public ::testing::TestWithParam<const char*> {
   std::unique_ptr<StepRunner> runner(bool float32) {
     EngineConfig config;
     config.model = reference_.model;
-    config.dequantize_f32 = float32;
+    config.numerics = float32 ? Numerics::kF32 : Numerics::kInt8;
     config.kv_type = float32 ? KvType::kF32 : KvType::kBF16;
     config.max_num_seqs = 8;
     config.max_model_len = 2048;
