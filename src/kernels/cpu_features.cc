@@ -59,6 +59,7 @@ CpuFeatures detect_cpu() {
   cpu.avx512bw = bit(extended.ebx, 30);
   cpu.avx512vl = bit(extended.ebx, 31);
   cpu.avx512vnni = bit(extended.ecx, 11);
+  cpu.avxvnni = extended.eax >= 1 && bit(extended1.eax, 4);
   cpu.avx512bf16 = extended.eax >= 1 && bit(extended1.eax, 5);
   return cpu;
 }
@@ -67,6 +68,11 @@ std::string missing_for_ref(const CpuFeatures& cpu) { return missing(cpu.os_ymm,
 
 std::string missing_for_avx2(const CpuFeatures& cpu) {
   return missing(cpu.os_ymm, "YMM", {{cpu.avx2, "AVX2"}, {cpu.fma, "FMA"}, {cpu.f16c, "F16C"}});
+}
+
+std::string missing_for_avxvnni(const CpuFeatures& cpu) {
+  if (std::string why = missing_for_avx2(cpu); !why.empty()) return why;
+  return missing(true, "YMM", {{cpu.avxvnni, "AVX_VNNI"}});
 }
 
 std::string missing_for_avx512(const CpuFeatures& cpu) {

@@ -36,6 +36,12 @@ namespace octavo::ref {
 void unpack_row(const PackedMatrix& w, std::uint32_t row, float* out);
 }  // namespace octavo::ref
 
+namespace octavo::avxvnni {
+/// avx2::gemm with block formats by vpdpbusd.
+void gemm(const ActRows& x, const PackedMatrix& w, const float* bias, float* y, std::uint64_t ldy,
+          std::uint32_t panel_begin, std::uint32_t panel_end);
+}  // namespace octavo::avxvnni
+
 namespace octavo::avx512bf16 {
 /// avx512::gemm with BF16 weights by vdpbf16ps.
 void gemm(const ActRows& x, const PackedMatrix& w, const float* bias, float* y, std::uint64_t ldy,

@@ -16,12 +16,18 @@
 //     Q4_K         f16 D[16], f16 Dmin[16], u8 {sc[16], m[16]}[8]                  nibbles
 //     Q5_K         f16 D[16], f16 Dmin[16], u8 {sc[16], m[16]}[8]                  nibbles, bits
 //     Q6_K         f16 D[16], 32 zero bytes, i8 {sc of the first 16[16], second[16]}[8]   nibbles, bit pairs
+//     Q3_K         as Q6_K                                                         bit pairs, bits
+//     Q2_K         f16 D[16], f16 Dmin[16], u8 {sc + 16 m of the first 16[16], second[16]}[8]   bit pairs
+//     IQ4_NL       f16 d[cells][16]                                                nibbles: places in kIq4Values
+//     IQ4_XS       f16 D[16], 32 zero bytes, i8 sc[8][16]                          nibbles: places in kIq4Values
+//     MXFP4        u8 e[cells][16]                                                 nibbles: places in kFp4Values
 //   The cell's weights q are unsigned, in 8 vectors of 64 bytes: vector j, lane n, byte i is input 4j + i of output n
 //   (an operand of vpdpbusd, 8 rows of an AMX tile). They are stored as
 //     bytes      u8 [8 vectors][16 lanes][4]
 //     nibbles    u8 [4][16][4]: vector j in the low, vector j + 4 in the high nibbles
-//     bits       u8 [16][4]: bit j is bit 4 of vector j
-//     bit pairs  u8 [2][16][4]: of plane p, bits 2j and 2j + 1 are bits 4 and 5 of vector 4p + j
+//     bits       u8 [16][4]: bit j is bit 4 of vector j (Q3_K: bit 2)
+//     bit pairs  u8 [2][16][4]: of plane p, bits 2j and 2j + 1 are bits 4 and 5 of vector 4p + j (Q2_K, Q3_K: 0 and 1)
+//   and where they are places in a table of tensor/quant_blocks.h, q is the value there + offset.
 //
 //   BF16: [round_up(k, 32) / 2][16][2], F16: [k][16], F32: [k][16]; zeros pad K and the panel's end to 64 bytes.
 //
@@ -37,10 +43,15 @@
 //   F32: as they are.
 //
 // 3. Accumulation, per output: acc = 0; then with k ascending, fma and every product and sum rounded to f32,
-//   Q4_0 Q5_0 Q8_0   per cell: acc = fma(float(isum), ws * scale, acc)      isum = sum of (q - offset) * activation
+//   Q4_0 Q5_0 Q8_0 IQ4_NL IQ4_XS MXFP4
+//                    per cell: acc = fma(float(isum), ws * scale, acc)      isum = sum of (q - offset) * activation
 //   Q4_1 Q5_1 Q4_K Q5_K    the same with offset 0, then acc = fma(-wmin, scaled_sum, acc)
 //                    ws = d or D * sc; wmin = -m or Dmin * m: all exact in f32
-//   Q6_K             per cell: acc = fma(float(sc0 * isum0 + sc1 * isum1), D * scale, acc), the bracket in integers
+//                    MXFP4: ws = 2^(e - 128), and 0 where that would be a denormal (e < 2)
+//   Q6_K Q3_K        per cell: acc = fma(float(sc0 * isum0 + sc1 * isum1), D * scale, acc), the bracket in integers;
+//                    isum0 and isum1 are of the first and the second 16 inputs
+//   Q2_K             the same with offset 0, then acc = fma(float(m0 * sum0 + m1 * sum1), -Dmin * scale, acc);
+//                    sum0 and sum1 are of the activations, the bracket in integers
 //   BF16 (tile-32)   per 32: E = O = 0; over the pairs E = fma(w[2i], a[2i], E), O = fma(w[2i+1], a[2i+1], O);
 //                    then acc = acc + (E + O)
 //   F16 F32          per input: acc = fma(w, a, acc)
@@ -57,28 +68,63 @@ inline constexpr std::uint32_t kCellInputs = 32;
 inline constexpr std::uint32_t kGroupCells = 8;
 inline constexpr std::uint32_t kTileRows = 16;  // activation rows a tile
 
+/// How a cell stores its 32 x 16 weights.
+enum class Codes : std::uint8_t {
+  kNibbles,
+  kNibblesBit,    // and a fifth bit
+  kNibblesPairs,  // and two more
+  kBytes,
+  kIq4Nibbles,  // places in kIq4Values
+  kFp4Nibbles,  // places in kFp4Values
+  kPairs,
+  kPairsBit,  // and a third bit
+};
+
+/// What multiplies them. The first four: one f32 factor per 32 inputs. The last two: integers per 16 inside D.
+enum class Scales : std::uint8_t {
+  kF16,       // d
+  kF16Min,    // d, m
+  kE8m0,      // e
+  kSuper,     // D; sc signed
+  kSuperMin,  // D, Dmin; sc, m
+  kHalves,    // D; two sc, signed
+  kHalvesMin  // D, Dmin; two of sc, m
+};
+
 /// Of the block formats.
 struct CellLayout {
-  std::uint32_t header_bytes, header_bytes_per_cell, cell_bytes;
+  Codes codes;
+  Scales scales;
   std::int32_t offset;  // the value of a weight is (q - offset) times its scale
-  bool has_min;
+  std::uint32_t header_bytes, header_bytes_per_cell, cell_bytes;
+
+  [[nodiscard]] constexpr bool has_min() const {
+    return scales == Scales::kF16Min || scales == Scales::kSuperMin || scales == Scales::kHalvesMin;
+  }
+  /// Two integer scales per cell, one of each 16 inputs.
+  [[nodiscard]] constexpr bool in_halves() const { return scales == Scales::kHalves || scales == Scales::kHalvesMin; }
 };
 
 constexpr CellLayout cell_layout(WeightFormat format) {
   switch (format) {
-    case WeightFormat::kQ4_0: return {0, 32, 256, 8, false};
-    case WeightFormat::kQ5_0: return {0, 32, 320, 16, false};
-    case WeightFormat::kQ8_0: return {0, 32, 512, 128, false};
-    case WeightFormat::kQ4_1: return {0, 64, 256, 0, true};
-    case WeightFormat::kQ5_1: return {0, 64, 320, 0, true};
-    case WeightFormat::kQ4_K: return {64, 32, 256, 0, true};
-    case WeightFormat::kQ5_K: return {64, 32, 320, 0, true};
-    case WeightFormat::kQ6_K: return {64, 32, 384, 32, false};
+    case WeightFormat::kQ4_0: return {Codes::kNibbles, Scales::kF16, 8, 0, 32, 256};
+    case WeightFormat::kQ5_0: return {Codes::kNibblesBit, Scales::kF16, 16, 0, 32, 320};
+    case WeightFormat::kQ8_0: return {Codes::kBytes, Scales::kF16, 128, 0, 32, 512};
+    case WeightFormat::kQ4_1: return {Codes::kNibbles, Scales::kF16Min, 0, 0, 64, 256};
+    case WeightFormat::kQ5_1: return {Codes::kNibblesBit, Scales::kF16Min, 0, 0, 64, 320};
+    case WeightFormat::kQ4_K: return {Codes::kNibbles, Scales::kSuperMin, 0, 64, 32, 256};
+    case WeightFormat::kQ5_K: return {Codes::kNibblesBit, Scales::kSuperMin, 0, 64, 32, 320};
+    case WeightFormat::kQ6_K: return {Codes::kNibblesPairs, Scales::kHalves, 32, 64, 32, 384};
+    case WeightFormat::kQ2_K: return {Codes::kPairs, Scales::kHalvesMin, 0, 64, 32, 128};
+    case WeightFormat::kQ3_K: return {Codes::kPairsBit, Scales::kHalves, 4, 64, 32, 192};
+    case WeightFormat::kIQ4_NL: return {Codes::kIq4Nibbles, Scales::kF16, 128, 0, 32, 256};
+    case WeightFormat::kIQ4_XS: return {Codes::kIq4Nibbles, Scales::kSuper, 128, 64, 16, 256};
+    case WeightFormat::kMXFP4: return {Codes::kFp4Nibbles, Scales::kE8m0, 12, 0, 16, 256};
     case WeightFormat::kF32:
     case WeightFormat::kF16:
     case WeightFormat::kBF16: break;
   }
-  return {0, 0, 0, 0, false};
+  return {};
 }
 
 constexpr std::uint32_t group_header_bytes(CellLayout layout, std::uint32_t cells) {

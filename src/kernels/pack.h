@@ -1,5 +1,4 @@
-// From a file's row-major blocks to N16 panels (layout: kernels/gemm.h). Formats with kernels keep every value exactly;
-// types without one (Q2_K, Q3_K, IQ4_NL, IQ4_XS, MXFP4) are de-quantised and rounded to BF16, which can lose low bits.
+// From a file's row-major blocks to N16 panels (layout: kernels/gemm.h). A type's own format keeps every value.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +8,7 @@
 
 namespace octavo {
 
-/// The format a tensor type is packed to; types without a kernel of their own become BF16.
+/// The format of a tensor type's panels.
 [[nodiscard]] WeightFormat packed_format_of(TensorType type);
 [[nodiscard]] std::uint64_t panel_bytes(WeightFormat format, std::uint32_t k);
 

@@ -24,12 +24,13 @@ constexpr Kernels kAvx512 = OCTAVO_KERNEL_TABLE(avx512);
 
 #undef OCTAVO_KERNEL_TABLE
 
-constexpr Kernels with_vdpbf16(Kernels table) {
-  table.name = "avx512bf16";
-  table.gemm = avx512bf16::gemm;
+constexpr Kernels with_gemm(Kernels table, const char* name, decltype(Kernels::gemm) gemm) {
+  table.name = name;
+  table.gemm = gemm;
   return table;
 }
-constexpr Kernels kAvx512Bf16 = with_vdpbf16(kAvx512);
+constexpr Kernels kAvxVnni = with_gemm(kAvx2, "avxvnni", avxvnni::gemm);
+constexpr Kernels kAvx512Bf16 = with_gemm(kAvx512, "avx512bf16", avx512bf16::gemm);
 
 struct Table {
   const Kernels* kernels;
@@ -43,6 +44,7 @@ std::vector<Table> tables() {
   if (bf16.empty()) bf16 = bf16_trial();
   return {{&kRef, missing_for_ref(cpu)},
           {&kAvx2, missing_for_avx2(cpu)},
+          {&kAvxVnni, missing_for_avxvnni(cpu)},
           {&kAvx512, missing_for_avx512(cpu)},
           {&kAvx512Bf16, std::move(bf16)}};
 }

@@ -7,8 +7,25 @@ namespace octavo {
 
 using Bf16 = std::uint16_t;
 
-/// Formats with kernels; TensorTypes without one (Q2_K, Q3_K, IQ4_*, MXFP4) are packed as BF16.
-enum class WeightFormat : std::uint8_t { kF32, kF16, kBF16, kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ4_K, kQ5_K, kQ6_K };
+/// One for each TensorType. Their numbers are written to files: append only.
+enum class WeightFormat : std::uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ8_0,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  kQ2_K,
+  kQ3_K,
+  kIQ4_NL,
+  kIQ4_XS,
+  kMXFP4
+};
 
 /// What a format multiplies with: block formats int8, BF16 weights bf16, F16 and F32 weights f32.
 enum class ActKind : std::uint8_t { kInt8, kBF16, kF32 };
@@ -17,7 +34,7 @@ enum class ActKind : std::uint8_t { kInt8, kBF16, kF32 };
 struct PackedMatrix {
   const std::byte* panels = nullptr;  // [ceil(n / 16)] x panel_bytes, 64-byte aligned
   std::uint64_t panel_bytes = 0;
-  std::uint32_t n = 0, k = 0;  // outputs, inputs; block formats: k is a multiple of 32 (256 for K-quants)
+  std::uint32_t n = 0, k = 0;  // outputs, inputs; block formats: k is a multiple of 32 (256 for K-quants and IQ4_XS)
   WeightFormat format = WeightFormat::kF32;
 
   [[nodiscard]] std::uint32_t num_panels() const { return (n + 15) / 16; }

@@ -25,15 +25,15 @@ class Mutant:
 MUTANTS = [
     Mutant(
         "two-accumulators", "one accumulator per output: a single row adds odd cells apart",
-        "src/kernels/x86/gemm_avx2.cc",
-        "      add_cell<f>(PackedCell<f>{cell}, group.scales(c), factors_of<f>(group.header, c), x, acc);\n",
+        "src/kernels/x86/gemm_int8_avx2.h",
+        "      add_cell<Core>(PackedCell<Core>{cell}, group.scales(c), factors_of<f>(group.header, group.scales(c)), x, acc);\n",
         """      if (R == 1 && c % 2 == 1) {
         __m256 odd[R][2];
         odd[0][0] = odd[0][1] = _mm256_setzero_ps();
-        add_cell<f>(PackedCell<f>{cell}, group.scales(c), factors_of<f>(group.header, c), x, odd);
+        add_cell<Core>(PackedCell<Core>{cell}, group.scales(c), factors_of<f>(group.header, group.scales(c)), x, odd);
         for (int h = 0; h < 2; ++h) acc[0][h] = _mm256_add_ps(acc[0][h], odd[0][h]);
       } else {
-        add_cell<f>(PackedCell<f>{cell}, group.scales(c), factors_of<f>(group.header, c), x, acc);
+        add_cell<Core>(PackedCell<Core>{cell}, group.scales(c), factors_of<f>(group.header, group.scales(c)), x, acc);
       }
 """),
     Mutant(

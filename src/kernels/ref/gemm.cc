@@ -10,6 +10,7 @@
 
 #include "kernels/entries.h"
 #include "tensor/dequantize.h"
+#include "tensor/quant_blocks.h"
 
 namespace octavo::ref {
 namespace {
@@ -22,67 +23,90 @@ float f16_at(const Byte* p) {
   return f16_to_f32(half);
 }
 
-/// One output's share of a cell, unpacked: the weight of input i is (q[i] - offset) * scale - min.
+/// One output's share of a cell, unpacked: the weight of input i is q[i] * scale * part_scale - min, the last times
+/// part_min in formats that have one.
 struct Column {
-  std::int32_t q[kCellInputs];  // offset already subtracted
-  float scale;                  // d, or D * sc; Q6_K: D
-  float min;                    // -m, or Dmin * m; 0 without one
-  std::int32_t part_scale[2];   // Q6_K: of each 16 inputs
+  std::int32_t q[kCellInputs];                            // offset already subtracted
+  float scale = 0, min = 0;                               // d, -m; of 256 inputs: D, Dmin; D * sc, Dmin * m per 32
+  std::int32_t part_scale[2] = {1, 1}, part_min[2] = {};  // of each 16 inputs
 };
 
-bool is_k_quant(WeightFormat format) {
-  return format == WeightFormat::kQ4_K || format == WeightFormat::kQ5_K || format == WeightFormat::kQ6_K;
+std::int32_t weight_at(Codes codes, const Byte* cell, std::uint32_t lane, std::uint32_t input) {
+  const std::uint32_t vector = input / 4, byte = 4 * lane + input % 4;
+  const auto nibble = [&] { return vector < 4 ? cell[64 * vector + byte] & 15 : cell[64 * (vector - 4) + byte] >> 4; };
+  const auto bit = [&](const Byte* plane) { return plane[byte] >> vector & 1; };
+  const auto pair = [&](const Byte* planes) { return planes[64 * (vector / 4) + byte] >> (2 * (vector % 4)) & 3; };
+  switch (codes) {
+    case Codes::kNibbles: break;
+    case Codes::kNibblesBit: return nibble() | bit(cell + 256) << 4;
+    case Codes::kNibblesPairs: return nibble() | pair(cell + 256) << 4;
+    case Codes::kBytes: return cell[64 * vector + byte];
+    case Codes::kIq4Nibbles: return kIq4Values[nibble()] + cell_layout(WeightFormat::kIQ4_NL).offset;
+    case Codes::kFp4Nibbles: return kFp4Values[nibble()] + cell_layout(WeightFormat::kMXFP4).offset;
+    case Codes::kPairs: return pair(cell);
+    case Codes::kPairsBit: return pair(cell) | bit(cell + 128) << 2;
+  }
+  return nibble();
 }
 
-std::int32_t weight_at(WeightFormat format, const Byte* cell, std::uint32_t lane, std::uint32_t input) {
-  const std::uint32_t vector = input / 4, byte = 4 * lane + input % 4;
-  if (format == WeightFormat::kQ8_0) return cell[64 * vector + byte];
-  const std::int32_t low = vector < 4 ? cell[64 * vector + byte] & 15 : cell[64 * (vector - 4) + byte] >> 4;
-  const Byte* planes = cell + 256;
-  switch (format) {
-    case WeightFormat::kQ5_0:
-    case WeightFormat::kQ5_1:
-    case WeightFormat::kQ5_K: return low | (planes[byte] >> vector & 1) << 4;
-    case WeightFormat::kQ6_K: return low | (planes[64 * (vector / 4) + byte] >> (2 * (vector % 4)) & 3) << 4;
-    default: return low;
-  }
-}
+/// 2^(e - 128), or 0 instead of a denormal.
+float e8m0_at(const Byte* e) { return *e < 2 ? 0.0F : std::bit_cast<float>((*e - 1U) << 23); }
+
+std::int32_t signed_byte(Byte b) { return static_cast<std::int8_t>(b); }
 
 /// `group` starts a group of `cells` cells; the column is lane `lane` of its cell `index`.
-Column read_column(WeightFormat format, const Byte* group, std::uint32_t cells, std::uint32_t index,
-                   std::uint32_t lane) {
-  const CellLayout layout = cell_layout(format);
+Column read_column(CellLayout layout, const Byte* group, std::uint32_t cells, std::uint32_t index, std::uint32_t lane) {
   const Byte* cell = group + group_header_bytes(layout, cells) + index * layout.cell_bytes;
+  const Byte* own = group + layout.header_bytes + index * layout.header_bytes_per_cell;
+  const Byte *first = own + lane, *second = own + 16 + lane;
   Column column;
-  for (std::uint32_t i = 0; i < kCellInputs; ++i) column.q[i] = weight_at(format, cell, lane, i) - layout.offset;
-  column.min = 0;
-  if (!is_k_quant(format)) {
-    const Byte* scales = group + index * layout.header_bytes_per_cell;
-    column.scale = f16_at(scales + 2 * lane);
-    if (layout.has_min) column.min = -f16_at(scales + 32 + 2 * lane);
-    return column;
+  for (std::uint32_t i = 0; i < kCellInputs; ++i) column.q[i] = weight_at(layout.codes, cell, lane, i) - layout.offset;
+  if (layout.header_bytes != 0) {
+    column.scale = f16_at(group + 2 * lane);
+    column.min = f16_at(group + 32 + 2 * lane);
   }
-  const Byte* scales = group + layout.header_bytes + index * layout.header_bytes_per_cell;
-  column.scale = f16_at(group + 2 * lane);
-  if (layout.has_min) {
-    column.scale *= scales[lane];
-    column.min = f16_at(group + 32 + 2 * lane) * scales[16 + lane];
-  } else {
-    column.part_scale[0] = static_cast<std::int8_t>(scales[lane]);
-    column.part_scale[1] = static_cast<std::int8_t>(scales[16 + lane]);
+  switch (layout.scales) {
+    case Scales::kF16: column.scale = f16_at(own + 2 * lane); break;
+    case Scales::kF16Min:
+      column.scale = f16_at(own + 2 * lane);
+      column.min = -f16_at(own + 32 + 2 * lane);
+      break;
+    case Scales::kE8m0: column.scale = e8m0_at(first); break;
+    case Scales::kSuper: column.scale *= static_cast<float>(signed_byte(*first)); break;
+    case Scales::kSuperMin:
+      column.scale *= *first;
+      column.min *= *second;
+      break;
+    case Scales::kHalves:
+      column.part_scale[0] = signed_byte(*first);
+      column.part_scale[1] = signed_byte(*second);
+      break;
+    case Scales::kHalvesMin:
+      column.part_scale[0] = *first & 15;
+      column.part_scale[1] = *second & 15;
+      column.part_min[0] = *first >> 4;
+      column.part_min[1] = *second >> 4;
+      break;
   }
   return column;
 }
 
 /// acc after one more cell.
-float add_cell(WeightFormat format, const Column& w, const ActRows& x, std::size_t slot, float acc) {
+float add_cell(CellLayout layout, const Column& w, const ActRows& x, std::size_t slot, float acc) {
   const std::int8_t* q = x.q + slot * kCellInputs;
-  std::int32_t sum[2] = {0, 0};
-  for (std::uint32_t i = 0; i < kCellInputs; ++i) sum[i / 16] += w.q[i] * q[i];
-  const std::int32_t isum = format == WeightFormat::kQ6_K ? w.part_scale[0] * sum[0] + w.part_scale[1] * sum[1]  //
-                                                          : sum[0] + sum[1];
+  std::int32_t dot[2] = {0, 0}, sum[2] = {0, 0};
+  for (std::uint32_t i = 0; i < kCellInputs; ++i) {
+    dot[i / 16] += w.q[i] * q[i];
+    sum[i / 16] += q[i];
+  }
+  const std::int32_t isum = w.part_scale[0] * dot[0] + w.part_scale[1] * dot[1];
   acc = std::fma(static_cast<float>(isum), w.scale * x.scale[slot], acc);
-  if (cell_layout(format).has_min) acc = std::fma(-w.min, x.scaled_sum[slot], acc);
+  if (layout.scales == Scales::kHalvesMin) {
+    const std::int32_t min = w.part_min[0] * sum[0] + w.part_min[1] * sum[1];
+    acc = std::fma(static_cast<float>(min), -w.min * x.scale[slot], acc);
+  } else if (layout.has_min()) {
+    acc = std::fma(-w.min, x.scaled_sum[slot], acc);
+  }
   return acc;
 }
 
@@ -93,7 +117,7 @@ void for_each_cell(WeightFormat format, const Byte* panel, std::uint32_t k, std:
   const std::uint32_t num_cells = k / kCellInputs;
   for (std::uint32_t first = 0; first < num_cells; first += kGroupCells) {
     const std::uint32_t cells = std::min(kGroupCells, num_cells - first);
-    for (std::uint32_t c = 0; c < cells; ++c) visit(first + c, read_column(format, panel, cells, c, lane));
+    for (std::uint32_t c = 0; c < cells; ++c) visit(first + c, read_column(layout, panel, cells, c, lane));
     panel += group_header_bytes(layout, cells) + std::size_t{cells} * layout.cell_bytes;
   }
 }
@@ -204,10 +228,11 @@ void gemm(const ActRows& x, const PackedMatrix& w, const float* bias, float* y, 
       }
     }
     if (x.kind == ActKind::kInt8) {
+      const CellLayout layout = cell_layout(w.format);
       for_each_cell(w.format, panel, w.k, lane, [&](std::uint32_t cell, const Column& column) {
         for (std::uint32_t row = 0; row < x.m; ++row) {
           float& acc = y[row * ldy + n];
-          acc = add_cell(w.format, column, x, slot_of(x, row, cell), acc);
+          acc = add_cell(layout, column, x, slot_of(x, row, cell), acc);
         }
       });
     }
@@ -220,16 +245,21 @@ void gemm(const ActRows& x, const PackedMatrix& w, const float* bias, float* y, 
 void unpack_row(const PackedMatrix& w, std::uint32_t row, float* out) {
   const Byte* panel = panel_of(w, row / kPanelLanes);
   const std::uint32_t lane = row % kPanelLanes;
-  if (cell_layout(w.format).cell_bytes == 0) {
+  const CellLayout layout = cell_layout(w.format);
+  if (layout.cell_bytes == 0) {
     for (std::uint32_t k = 0; k < w.k; ++k) out[k] = float_weight(w.format, panel, lane, k);
     return;
   }
   for_each_cell(w.format, panel, w.k, lane, [&](std::uint32_t cell, const Column& column) {
     for (std::uint32_t i = 0; i < kCellInputs; ++i) {
-      const float scale =
-          w.format == WeightFormat::kQ6_K ? column.scale * static_cast<float>(column.part_scale[i / 16]) : column.scale;
-      const float value = scale * static_cast<float>(column.q[i]);
-      out[cell * kCellInputs + i] = cell_layout(w.format).has_min ? value - column.min : value;
+      const float scale = column.scale * static_cast<float>(column.part_scale[i / 16]);
+      float value = scale * static_cast<float>(column.q[i]);
+      if (layout.scales == Scales::kHalvesMin) {
+        value -= column.min * static_cast<float>(column.part_min[i / 16]);
+      } else if (layout.has_min()) {
+        value -= column.min;
+      }
+      out[cell * kCellInputs + i] = value;
     }
   });
 }

@@ -3,15 +3,13 @@
 // vpdpbusd multiplies four unsigned weights with four signed activations per lane and adds in 32 bits, so the sums are
 // exact. A format's offset is taken off in integers: the accumulator starts at -offset * (sum of the activations).
 #include "kernels/x86/gemm_avx512.h"
+#include "tensor/quant_blocks.h"
 
 namespace octavo::avx512 {
 namespace {
 
 using Byte = std::uint8_t;
 using F = WeightFormat;
-
-constexpr bool is_k_quant(F f) { return f == F::kQ4_K || f == F::kQ5_K || f == F::kQ6_K; }
-constexpr bool has_fifth_bit(F f) { return f == F::kQ5_0 || f == F::kQ5_1 || f == F::kQ5_K; }
 
 /// Prepared rows from one row of a tile on, at one block of 32 inputs; the next block is kTileRows slots further.
 struct Rows {
@@ -55,19 +53,59 @@ OCTAVO_INLINE __m512i shift_mask(__m512i v, int mask) {
   return _mm512_and_si512(v, _mm512_set1_epi8(static_cast<char>(mask)));
 }
 
+/// A byte for each nibble: value + offset.
+struct ByteTable {
+  alignas(16) Byte bytes[16];
+
+  OCTAVO_INLINE __m512i look_up(__m512i nibbles) const {
+    const __m128i table = _mm_load_si128(reinterpret_cast<const __m128i*>(bytes));
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), nibbles);
+  }
+};
+
+constexpr ByteTable table_of(const std::int8_t (&values)[16], int offset) {
+  ByteTable table{};
+  for (int i = 0; i < 16; ++i) table.bytes[i] = static_cast<Byte>(values[i] + offset);
+  return table;
+}
+
+template <int j>
+OCTAVO_INLINE __m512i nibbles(const Byte* p) {
+  return shift_mask<-4 * (j / 4)>(load(p + 64 * (j % 4)), 15);
+}
+/// Vector j's bit, or pair of bits, at `place`.
+template <int j, int place>
+OCTAVO_INLINE __m512i bits(const Byte* p) {
+  return shift_mask<place - j>(load(p), 1 << place);
+}
+template <int j, int place>
+OCTAVO_INLINE __m512i bit_pairs(const Byte* p) {
+  return shift_mask<place - 2 * (j % 4)>(load(p + 64 * (j / 4)), 3 << place);
+}
+
+OCTAVO_INLINE __m512i joined(__m512i a, __m512i b) { return _mm512_or_si512(a, b); }
+
 /// Vector j of a cell as unsigned bytes.
 template <F f, int j>
 OCTAVO_INLINE __m512i weights(const Byte* cell) {
-  if constexpr (f == F::kQ8_0) {
-    return load(cell + 64 * j);
-  } else {
-    const __m512i low = shift_mask<-4 * (j / 4)>(load(cell + 64 * (j % 4)), 15);
-    if constexpr (has_fifth_bit(f)) return _mm512_or_si512(low, shift_mask<4 - j>(load(cell + 256), 16));
-    if constexpr (f == F::kQ6_K) {
-      return _mm512_or_si512(low, shift_mask<4 - 2 * (j % 4)>(load(cell + 256 + 64 * (j / 4)), 48));
+  constexpr CellLayout kLayout = cell_layout(f);
+  switch (kLayout.codes) {
+    case Codes::kNibbles: break;
+    case Codes::kNibblesBit: return joined(nibbles<j>(cell), bits<j, 4>(cell + 256));
+    case Codes::kNibblesPairs: return joined(nibbles<j>(cell), bit_pairs<j, 4>(cell + 256));
+    case Codes::kBytes: return load(cell + 64 * j);
+    case Codes::kIq4Nibbles: {
+      static constexpr ByteTable kTable = table_of(kIq4Values, kLayout.offset);
+      return kTable.look_up(nibbles<j>(cell));
     }
-    return low;
+    case Codes::kFp4Nibbles: {
+      static constexpr ByteTable kTable = table_of(kFp4Values, kLayout.offset);
+      return kTable.look_up(nibbles<j>(cell));
+    }
+    case Codes::kPairs: return bit_pairs<j, 0>(cell);
+    case Codes::kPairsBit: return joined(bit_pairs<j, 0>(cell), bits<j, 2>(cell + 128));
   }
+  return nibbles<j>(cell);
 }
 
 /// acc + four vectors times 16 inputs.
@@ -76,16 +114,18 @@ OCTAVO_INLINE __m512i add_products(__m512i acc, const __m512i* w, const std::int
   return acc;
 }
 
-/// The integer of the contract for one row: isum, or Q6_K's sc0 * isum0 + sc1 * isum1.
+/// The integer of the contract for one row: isum, or sc0 * isum0 + sc1 * isum1.
 template <F f>
 OCTAVO_INLINE __m512i dot(const __m512i (&w)[8], const __m512i (&part_scale)[2], const std::int8_t* q,
                           const std::int16_t* sum8) {
   constexpr int kOffset = cell_layout(f).offset;
   __m512i first = _mm512_setzero_si512();
   if constexpr (kOffset != 0) first = add_sum(first, sum8, -kOffset);
-  if constexpr (f == F::kQ6_K) {
+  if constexpr (cell_layout(f).in_halves()) {
     first = add_products(first, w, q);
-    const __m512i second = add_products(add_sum(_mm512_setzero_si512(), sum8 + 2, -kOffset), w + 4, q + 16);
+    __m512i second = _mm512_setzero_si512();
+    if constexpr (kOffset != 0) second = add_sum(second, sum8 + 2, -kOffset);
+    second = add_products(second, w + 4, q + 16);
     return _mm512_add_epi32(_mm512_mullo_epi32(first, part_scale[0]), _mm512_mullo_epi32(second, part_scale[1]));
   } else {
     if constexpr (kOffset != 0) first = add_sum(first, sum8 + 2, -kOffset);
@@ -97,34 +137,80 @@ OCTAVO_INLINE __m512 f16_lanes(const Byte* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
 OCTAVO_INLINE __m128i bytes_at(const Byte* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
-OCTAVO_INLINE __m512 u8_lanes(const Byte* p) { return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes_at(p))); }
+OCTAVO_INLINE __m512i u8_lanes(const Byte* p) { return _mm512_cvtepu8_epi32(bytes_at(p)); }
+OCTAVO_INLINE __m512i i8_lanes(const Byte* p) { return _mm512_cvtepi8_epi32(bytes_at(p)); }
+OCTAVO_INLINE __m512i low_nibbles(__m512i lanes) { return _mm512_and_si512(lanes, _mm512_set1_epi32(15)); }
 
-/// One more cell of a group for R rows.
+/// 2^(e - 128), or 0 instead of a denormal.
+OCTAVO_INLINE __m512 e8m0_lanes(const Byte* p) {
+  const __m128i exponent = _mm_subs_epu8(bytes_at(p), _mm_set1_epi8(1));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu8_epi32(exponent), 23));
+}
+
+OCTAVO_INLINE __m512 minus(__m512 v) { return _mm512_xor_ps(v, _mm512_set1_ps(-0.0F)); }
+OCTAVO_INLINE __m512 times(__m512 v, __m512i integers) { return _mm512_mul_ps(v, _mm512_cvtepi32_ps(integers)); }
+
+/// A cell's factors: acc = fma(isum, scale * x.scale, acc), then acc = fma(min, x.scaled_sum, acc).
+struct Factors {
+  __m512 scale, min;
+  __m512i half_scale[2];  // of 16 inputs each
+  __m512i half_min[2];    // the same, both 16-bit halves of each lane: acc = fma(their sum, min * x.scale, acc)
+};
+
+template <F f>
+OCTAVO_INLINE Factors factors_of(const Byte* group, const Byte* own) {
+  Factors out;
+  out.min = _mm512_setzero_ps();
+  out.half_scale[0] = out.half_scale[1] = out.half_min[0] = out.half_min[1] = _mm512_setzero_si512();
+  switch (cell_layout(f).scales) {
+    case Scales::kF16: out.scale = f16_lanes(own); break;
+    case Scales::kF16Min:
+      out.scale = f16_lanes(own);
+      out.min = f16_lanes(own + 32);
+      break;
+    case Scales::kE8m0: out.scale = e8m0_lanes(own); break;
+    case Scales::kSuper: out.scale = times(f16_lanes(group), i8_lanes(own)); break;
+    case Scales::kSuperMin:
+      out.scale = times(f16_lanes(group), u8_lanes(own));
+      out.min = times(minus(f16_lanes(group + 32)), u8_lanes(own + 16));
+      break;
+    case Scales::kHalves:
+      out.scale = f16_lanes(group);
+      for (int part = 0; part < 2; ++part) out.half_scale[part] = i8_lanes(own + 16 * part);
+      break;
+    case Scales::kHalvesMin:
+      out.scale = f16_lanes(group);
+      out.min = minus(f16_lanes(group + 32));
+      for (int part = 0; part < 2; ++part) {
+        const __m512i both = u8_lanes(own + 16 * part);
+        out.half_scale[part] = low_nibbles(both);
+        const __m512i min = _mm512_srli_epi32(both, 4);
+        out.half_min[part] = _mm512_or_si512(min, _mm512_slli_epi32(min, 16));
+      }
+      break;
+  }
+  return out;
+}
+
+/// One more cell for R rows; `own` is its part of the group's header.
 template <F f, int R>
-OCTAVO_INLINE void add_cell(const Byte* group, std::uint32_t index, const Byte* cell, const Rows& x, __m512 (&acc)[R]) {
+OCTAVO_INLINE void add_cell(const Byte* group, const Byte* own, const Byte* cell, const Rows& x, __m512 (&acc)[R]) {
   constexpr CellLayout kLayout = cell_layout(f);
-  const Byte* own = group + kLayout.header_bytes + index * kLayout.header_bytes_per_cell;
-  __m512 scale = f16_lanes(is_k_quant(f) ? group : own);
-  __m512 min = _mm512_setzero_ps();  // acc += min * scaled_sum
-  __m512i part_scale[2];
-  if constexpr (is_k_quant(f) && kLayout.has_min) {
-    scale = _mm512_mul_ps(scale, u8_lanes(own));
-    min = _mm512_mul_ps(_mm512_sub_ps(_mm512_setzero_ps(), f16_lanes(group + 32)), u8_lanes(own + 16));
-  } else if constexpr (kLayout.has_min) {
-    min = f16_lanes(own + 32);
-  }
-  if constexpr (f == F::kQ6_K) {
-    part_scale[0] = _mm512_cvtepi8_epi32(bytes_at(own));
-    part_scale[1] = _mm512_cvtepi8_epi32(bytes_at(own + 16));
-  } else {
-    part_scale[0] = part_scale[1] = _mm512_setzero_si512();
-  }
+  const Factors factors = factors_of<f>(group, own);
   const __m512i w[8] = {weights<f, 0>(cell), weights<f, 1>(cell), weights<f, 2>(cell), weights<f, 3>(cell),
                         weights<f, 4>(cell), weights<f, 5>(cell), weights<f, 6>(cell), weights<f, 7>(cell)};
   OCTAVO_UNROLL for (int r = 0; r < R; ++r) {
-    const __m512 isum = _mm512_cvtepi32_ps(dot<f>(w, part_scale, x.q + kCellInputs * r, x.sum8 + 4 * r));
-    acc[r] = _mm512_fmadd_ps(isum, _mm512_mul_ps(scale, _mm512_set1_ps(x.scale[r])), acc[r]);
-    if constexpr (kLayout.has_min) acc[r] = _mm512_fmadd_ps(min, _mm512_set1_ps(x.scaled_sum[r]), acc[r]);
+    const std::int16_t* sum8 = x.sum8 + 4 * r;
+    const __m512 isum = _mm512_cvtepi32_ps(dot<f>(w, factors.half_scale, x.q + kCellInputs * r, sum8));
+    const __m512 scale = _mm512_set1_ps(x.scale[r]);
+    acc[r] = _mm512_fmadd_ps(isum, _mm512_mul_ps(factors.scale, scale), acc[r]);
+    if constexpr (kLayout.scales == Scales::kHalvesMin) {
+      __m512i sum = _mm512_dpwssd_epi32(_mm512_setzero_si512(), repeat32(sum8), factors.half_min[0]);
+      sum = _mm512_dpwssd_epi32(sum, repeat32(sum8 + 2), factors.half_min[1]);
+      acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_mul_ps(factors.min, scale), acc[r]);
+    } else if constexpr (kLayout.has_min()) {
+      acc[r] = _mm512_fmadd_ps(factors.min, _mm512_set1_ps(x.scaled_sum[r]), acc[r]);
+    }
   }
 }
 
@@ -145,7 +231,7 @@ struct BlockTile {
       const Byte* group = panel;
       panel += group_header_bytes(kLayout, cells);
       for (std::uint32_t c = 0; c < cells; ++c, panel += kLayout.cell_bytes, x.next_block()) {
-        add_cell<f>(group, c, panel, x, acc);
+        add_cell<f>(group, group + kLayout.header_bytes + c * kLayout.header_bytes_per_cell, panel, x, acc);
       }
     }
     store_rows(out, row, acc);
@@ -168,9 +254,14 @@ void gemm(const ActRows& x, const PackedMatrix& w, const float* bias, float* y, 
     case F::kQ5_0: return gemm_block<F::kQ5_0>(x, w, bias, y, ldy, panel_begin, panel_end);
     case F::kQ5_1: return gemm_block<F::kQ5_1>(x, w, bias, y, ldy, panel_begin, panel_end);
     case F::kQ8_0: return gemm_block<F::kQ8_0>(x, w, bias, y, ldy, panel_begin, panel_end);
+    case F::kQ2_K: return gemm_block<F::kQ2_K>(x, w, bias, y, ldy, panel_begin, panel_end);
+    case F::kQ3_K: return gemm_block<F::kQ3_K>(x, w, bias, y, ldy, panel_begin, panel_end);
     case F::kQ4_K: return gemm_block<F::kQ4_K>(x, w, bias, y, ldy, panel_begin, panel_end);
     case F::kQ5_K: return gemm_block<F::kQ5_K>(x, w, bias, y, ldy, panel_begin, panel_end);
     case F::kQ6_K: return gemm_block<F::kQ6_K>(x, w, bias, y, ldy, panel_begin, panel_end);
+    case F::kIQ4_NL: return gemm_block<F::kIQ4_NL>(x, w, bias, y, ldy, panel_begin, panel_end);
+    case F::kIQ4_XS: return gemm_block<F::kIQ4_XS>(x, w, bias, y, ldy, panel_begin, panel_end);
+    case F::kMXFP4: return gemm_block<F::kMXFP4>(x, w, bias, y, ldy, panel_begin, panel_end);
     case F::kF32:
     case F::kF16:
     case F::kBF16: return gemm_float(x, w, bias, y, ldy, panel_begin, panel_end);

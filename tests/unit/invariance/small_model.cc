@@ -30,9 +30,12 @@ std::vector<ScaleField> scale_fields(TensorType type) {
     case TensorType::kQ5_1: return {{0, 0.0065F}, {2, -0.1F}};
     case TensorType::kQ8_0: return {{0, 0.0008F}};
     case TensorType::kQ2_K: return {{80, 0.007F}, {82, 0.01F}};
+    case TensorType::kQ3_K: return {{108, 0.0011F}};
     case TensorType::kQ4_K: return {{0, 0.0004F}, {2, 0.003F}};
     case TensorType::kQ5_K: return {{0, 0.0002F}, {2, 0.003F}};
     case TensorType::kQ6_K: return {{208, 0.000045F}};
+    case TensorType::kIQ4_NL: return {{0, 0.0008F}};
+    case TensorType::kIQ4_XS: return {{0, 0.000045F}};
     default: return {};
   }
 }
@@ -54,6 +57,7 @@ class Generator {
         const std::uint16_t half = f32_to_f16(field.value * jitter);
         std::memcpy(data.data() + block * traits.block_bytes + field.offset, &half, sizeof half);
       }
+      if (type == TensorType::kMXFP4) data[block * traits.block_bytes] = static_cast<char>(120 + random_() % 3);
     }
     return data;
   }
@@ -79,9 +83,10 @@ class Generator {
 
 std::string write_model() {
   // Seven matrices a layer walk through the formats, so that each format serves several roles.
-  constexpr std::array kTypes = {TensorType::kQ4_1, TensorType::kQ8_0, TensorType::kQ5_0, TensorType::kQ4_K,
-                                 TensorType::kQ6_K, TensorType::kQ4_0, TensorType::kBF16, TensorType::kQ5_1,
-                                 TensorType::kQ5_K, TensorType::kF16,  TensorType::kQ2_K, TensorType::kF32};
+  constexpr std::array kTypes = {TensorType::kQ4_1, TensorType::kQ8_0,   TensorType::kQ5_0,   TensorType::kQ4_K,
+                                 TensorType::kQ6_K, TensorType::kQ4_0,   TensorType::kBF16,   TensorType::kQ5_1,
+                                 TensorType::kQ5_K, TensorType::kF16,    TensorType::kQ2_K,   TensorType::kF32,
+                                 TensorType::kQ3_K, TensorType::kIQ4_NL, TensorType::kIQ4_XS, TensorType::kMXFP4};
   Generator generate;
   GgufWriter writer;
   writer.set("general.architecture", "gemma3")

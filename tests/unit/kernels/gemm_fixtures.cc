@@ -1,20 +1,23 @@
 #include "unit/kernels/gemm_fixtures.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "base/float_mode.h"
 #include "kernels/entries.h"
 #include "kernels/select.h"
 #include "tensor/dequantize.h"
 
-#ifdef OCTAVO_TEST_SIMDE
 #define OCTAVO_DECLARE_EMULATED(isa)                                                                 \
   namespace octavo::isa {                                                                            \
   void gemm(const ActRows& x, const PackedMatrix& w, const float* bias, float* y, std::uint64_t ldy, \
             std::uint32_t panel_begin, std::uint32_t panel_end);                                     \
   }
+OCTAVO_DECLARE_EMULATED(avxvnni_emulated)
+#ifdef OCTAVO_TEST_SIMDE
 OCTAVO_DECLARE_EMULATED(avx512_emulated)
 OCTAVO_DECLARE_EMULATED(avx512bf16_emulated)
 #endif
@@ -22,7 +25,6 @@ OCTAVO_DECLARE_EMULATED(avx512bf16_emulated)
 namespace octavo::test {
 namespace {
 
-#ifdef OCTAVO_TEST_SIMDE
 Kernels emulated(const char* name, decltype(Kernels::gemm) gemm) {
   Kernels table{};
   table.name = name;
@@ -30,7 +32,6 @@ Kernels emulated(const char* name, decltype(Kernels::gemm) gemm) {
   table.gemm = gemm;
   return table;
 }
-#endif
 
 /// Where a block keeps its f16 numbers.
 std::vector<std::uint32_t> f16_offsets(TensorType type) {
@@ -57,12 +58,22 @@ float any_scale(Rng& rng) {
 
 std::vector<const Kernels*> linear_tables() {
   auto tables = runnable_kernels();
+  static const Kernels avxvnni = emulated("avxvnni (emulated)", avxvnni_emulated::gemm);
+  tables.push_back(&avxvnni);
 #ifdef OCTAVO_TEST_SIMDE
   static const Kernels avx512 = emulated("avx512 (emulated)", avx512_emulated::gemm);
   static const Kernels avx512bf16 = emulated("avx512bf16 (emulated)", avx512bf16_emulated::gemm);
   tables.push_back(&avx512);
   tables.push_back(&avx512bf16);
 #endif
+  return tables;
+}
+
+std::vector<const Kernels*> linear_tables(ActKind kind) {
+  auto tables = linear_tables();
+  if (kind != ActKind::kBF16) {
+    std::erase_if(tables, [](const Kernels* k) { return std::string_view(k->name).starts_with("avx512bf16"); });
+  }
   return tables;
 }
 
@@ -87,10 +98,19 @@ std::vector<std::byte> random_blocks(TensorType type, std::uint64_t count, Rng& 
         const std::uint16_t scale = f32_to_f16(any_scale(rng));
         std::memcpy(block + offset, &scale, 2);
       }
-      if (type == TensorType::kMXFP4) block[0] = static_cast<std::byte>(115 + rng() % 20);
+      if (type == TensorType::kMXFP4) block[0] = static_cast<std::byte>(115 + rng() % 20);  // no larger than f16
     }
   }
   return out;
+}
+
+void fill_codes(TensorType type, std::byte fill, std::vector<std::byte>& blocks) {
+  const std::vector<std::byte> scales = blocks;
+  std::fill(blocks.begin(), blocks.end(), fill);
+  for (std::size_t at = 0; at < blocks.size(); at += traits_of(type).block_bytes) {
+    for (const std::uint32_t offset : f16_offsets(type)) std::memcpy(&blocks[at + offset], &scales[at + offset], 2);
+    if (type == TensorType::kMXFP4) blocks[at] = scales[at];
+  }
 }
 
 std::vector<float> random_rows(std::uint32_t m, std::uint32_t k, Rng& rng) {

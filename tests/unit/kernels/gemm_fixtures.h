@@ -14,9 +14,11 @@ namespace octavo::test {
 
 using Rng = std::mt19937;
 
-/// Every table that runs here, `ref` first, and where the build has SIMDe the AVX-512 ones by emulation. Of those only
-/// the linear entries are set.
+/// Every table that runs here, `ref` first; by emulation the AVX-VNNI one and, where the build has SIMDe, those for
+/// AVX-512. Of the emulated ones only the linear entries are set.
 std::vector<const Kernels*> linear_tables();
+/// Those that may differ for rows of this kind: only BF16 weights make avx512bf16 another than avx512.
+std::vector<const Kernels*> linear_tables(ActKind kind);
 
 /// Every type that a matrix may have.
 inline constexpr TensorType kAllTypes[] = {
@@ -25,13 +27,10 @@ inline constexpr TensorType kAllTypes[] = {
     TensorType::kQ4_K, TensorType::kQ5_K,   TensorType::kQ6_K,   TensorType::kQ2_K,
     TensorType::kQ3_K, TensorType::kIQ4_NL, TensorType::kIQ4_XS, TensorType::kMXFP4};
 
-/// Those with a kernel of their own.
-inline constexpr TensorType kKernelTypes[] = {
-    TensorType::kF32,  TensorType::kF16,  TensorType::kBF16, TensorType::kQ4_0, TensorType::kQ4_1, TensorType::kQ5_0,
-    TensorType::kQ5_1, TensorType::kQ8_0, TensorType::kQ4_K, TensorType::kQ5_K, TensorType::kQ6_K};
-
 /// `count` elements: any quants, finite scales of both signs and many sizes.
 std::vector<std::byte> random_blocks(TensorType type, std::uint64_t count, Rng& rng);
+/// Sets every byte but the scales that random_blocks chose: f16 numbers and MXFP4's exponent.
+void fill_codes(TensorType type, std::byte fill, std::vector<std::byte>& blocks);
 /// Normal values, one in 16 rows much larger, with zeros in between.
 std::vector<float> random_rows(std::uint32_t m, std::uint32_t k, Rng& rng);
 

@@ -90,6 +90,11 @@ TEST(GemmPack, SizesAddUpToTheFilesBitsPlusPadding) {
   EXPECT_EQ(panel_bytes(WeightFormat::kQ4_0, 576), 18U * 256 + 2 * 256 + 64);  // scales of 8, 8 and 2 cells
   EXPECT_EQ(panel_bytes(WeightFormat::kQ4_K, 256), 16U * 148);                 // 144 in the file: 8-bit scales
   EXPECT_EQ(panel_bytes(WeightFormat::kQ6_K, 256), 320U + 8 * 384);
+  EXPECT_EQ(panel_bytes(WeightFormat::kQ2_K, 256), 16U * 84);          // as in the file
+  EXPECT_EQ(panel_bytes(WeightFormat::kQ3_K, 256), 320U + 8 * 192);    // 116 for 110
+  EXPECT_EQ(panel_bytes(WeightFormat::kIQ4_XS, 256), 192U + 8 * 256);  // 140 for 136
+  EXPECT_EQ(panel_bytes(WeightFormat::kIQ4_NL, 256), 16U * 8 * 18);    // as in the file
+  EXPECT_EQ(panel_bytes(WeightFormat::kMXFP4, 256), 16U * 8 * 17);     // as in the file
   EXPECT_EQ(panel_bytes(WeightFormat::kBF16, 80), 96U * 32);
   EXPECT_EQ(panel_bytes(WeightFormat::kF16, 7), 256U);
 }

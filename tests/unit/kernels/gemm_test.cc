@@ -29,7 +29,7 @@ void expect_same(TensorType type, const Packed& w, const std::vector<float>& x, 
   const ActKind kind = act_kind_of(w.matrix.format);
   const Prepared rows = prepare(reference(), kind, x, m, k);
   const std::vector<float> want = multiply(reference(), rows.rows, w.matrix, bias);
-  for (const Kernels* kernels : linear_tables()) {
+  for (const Kernels* kernels : linear_tables(kind)) {
     const Prepared own = prepare(*kernels, kind, x, m, k);
     ASSERT_TRUE(same_bits(multiply(*kernels, own.rows, w.matrix, bias), want))
         << kernels->name << " " << traits_of(type).name << " m " << m << " n " << w.matrix.n << " k " << k;
@@ -39,7 +39,7 @@ void expect_same(TensorType type, const Packed& w, const std::vector<float>& x, 
 TEST(Gemm, EveryTableEqualsTheReference) {
   SCOPED_TRACE(seed());
   Rng rng(seed());
-  for (const TensorType type : kKernelTypes) {
+  for (const TensorType type : kAllTypes) {
     for (const std::uint32_t k : widths_for(type)) {
       const std::uint32_t n = 16 * (rng() % 3) + 1 + rng() % 16;
       const Packed w = pack(type, random_blocks(type, std::uint64_t{n} * k, rng), n, k, packed_format_of(type));
@@ -49,16 +49,18 @@ TEST(Gemm, EveryTableEqualsTheReference) {
         expect_same(type, w, random_rows(m, k, rng), m, m % 2 == 0 ? bias.data() : nullptr);
       }
     }
-    const std::uint32_t k = widths_for(type).back();
-    const Packed w = pack(type, random_blocks(type, std::uint64_t{48} * k, rng), 48, k, packed_format_of(type));
-    for (const std::uint32_t m : {33U, 64U, 100U, 197U}) expect_same(type, w, random_rows(m, k, rng), m, nullptr);
+    const std::uint32_t k = traits_of(type).block_size == 256 ? 512 : 288, n = 21;
+    const Packed w = pack(type, random_blocks(type, std::uint64_t{n} * k, rng), n, k, packed_format_of(type));
+    for (const std::uint32_t m : {31U, 32U, 33U, 64U, 100U, 512U}) {
+      expect_same(type, w, random_rows(m, k, rng), m, nullptr);
+    }
   }
 }
 
 // A wide row, as models have them: the accumulators carry over many groups.
 TEST(Gemm, WideRowsEqualTheReference) {
   Rng rng(seed() + 1);
-  for (const TensorType type : kKernelTypes) {
+  for (const TensorType type : kAllTypes) {
     const std::uint32_t k = 2048, n = 19;
     const Packed w = pack(type, random_blocks(type, std::uint64_t{n} * k, rng), n, k, packed_format_of(type));
     for (const std::uint32_t m : {1U, 6U}) expect_same(type, w, random_rows(m, k, rng), m, nullptr);
@@ -68,23 +70,12 @@ TEST(Gemm, WideRowsEqualTheReference) {
 // The largest products there are, in every sign pattern that a 16-bit accumulator could trip over.
 TEST(Gemm, ExtremeWeightsAndActivationsStayExact) {
   Rng rng(seed() + 2);
-  for (const TensorType type : kKernelTypes) {
-    const TypeTraits& traits = traits_of(type);
-    if (traits.block_size == 1) continue;
+  for (const TensorType type : kAllTypes) {
+    if (traits_of(type).block_size == 1) continue;
     const std::uint32_t k = 256, n = 16;
-    for (const int fill : {0x00, 0xFF, 0x80, 0x7F, 0x0F, 0xF0, 0x08, 0x88}) {
+    for (const int fill : {0x00, 0xFF, 0x80, 0x7F, 0x77, 0x0F, 0xF0, 0x08, 0x88}) {
       auto blocks = random_blocks(type, std::uint64_t{n} * k, rng);
-      const auto scales = blocks;
-      std::fill(blocks.begin(), blocks.end(), static_cast<std::byte>(fill));
-      for (std::size_t at = 0; at < blocks.size(); at += traits.block_bytes) {  // keep finite f16 scales
-        const std::size_t f16 = type == TensorType::kQ6_K ? 208 : 0;
-        std::memcpy(&blocks[at + f16], &scales[at + f16], type == TensorType::kQ6_K ? 2 : 4);
-      }
-      if (type == TensorType::kQ4_0 || type == TensorType::kQ5_0 || type == TensorType::kQ8_0) {
-        for (std::size_t at = 2; at < blocks.size(); at += traits.block_bytes) {
-          blocks[at] = blocks[at + 1] = static_cast<std::byte>(fill);
-        }
-      }
+      fill_codes(type, static_cast<std::byte>(fill), blocks);
       const Packed w = pack(type, blocks, n, k, packed_format_of(type));
       for (int pattern = 0; pattern < 8; ++pattern) {
         std::vector<float> x(std::size_t{5} * k);
@@ -96,6 +87,22 @@ TEST(Gemm, ExtremeWeightsAndActivationsStayExact) {
         expect_same(type, w, x, 5, nullptr);
       }
     }
+  }
+}
+
+// Factors and sums that end below 2^-126: every table flushes them, where the contract says.
+TEST(Gemm, DenormalsAreFlushedAlike) {
+  Rng rng(seed() + 7);
+  for (const TensorType type : kAllTypes) {
+    const std::uint32_t k = 256, n = 16, m = 9;
+    auto blocks = random_blocks(type, std::uint64_t{n} * k, rng);
+    if (type == TensorType::kMXFP4) {
+      for (std::size_t at = 0; at < blocks.size(); at += 17) blocks[at] = static_cast<std::byte>(rng() % 40);
+    }
+    const Packed w = pack(type, blocks, n, k, packed_format_of(type));
+    std::vector<float> x = random_rows(m, k, rng);
+    for (float& value : x) value = std::ldexp(value, -90 - static_cast<int>(rng() % 30));
+    expect_same(type, w, x, m, nullptr);
   }
 }
 
@@ -119,7 +126,7 @@ TEST(Gemm, AnyPanelSplitGivesTheSameBits) {
 
 TEST(Gemm, LanesPastTheEndAreNotWritten) {
   Rng rng(seed() + 4);
-  for (const TensorType type : kKernelTypes) {
+  for (const TensorType type : kAllTypes) {
     const std::uint32_t n = 21, k = 256, m = 3, ldy = 32;
     const Packed w = pack(type, random_blocks(type, std::uint64_t{n} * k, rng), n, k, packed_format_of(type));
     for (const Kernels* kernels : linear_tables()) {
@@ -166,6 +173,44 @@ TEST(Gemm, ReferenceIsNearTheDotProductInDouble) {
         }
         ASSERT_NEAR(y[r * n + c], exact, bound + 1e-9) << traits_of(type).name << " row " << r << " output " << c;
       }
+    }
+  }
+}
+
+// Weights 3; inputs 1 and 2 with scale 5 and min 2; 4, -8 and 127 with scale 7 and min 9.
+TEST(Gemm, Q2_KAddsHalvesAndMinsAsIntegers) {
+  std::vector<std::byte> block(84);
+  block[0] = std::byte{5 | 2 << 4};
+  block[1] = std::byte{7 | 9 << 4};
+  std::fill(block.begin() + 16, block.begin() + 80, std::byte{3});  // inputs 0..31 and 128..159, whose scales are 0
+  const std::uint16_t d = f32_to_f16(2), min = f32_to_f16(0.5F);
+  std::memcpy(&block[80], &d, 2);
+  std::memcpy(&block[82], &min, 2);
+  std::vector<float> x(256);
+  x[0] = 1;
+  x[1] = 2;
+  x[16] = 4;
+  x[17] = -8;
+  x[31] = 127;  // the scale of this block is 1
+  const Packed w = pack(TensorType::kQ2_K, block, 1, 256, WeightFormat::kQ2_K);
+  const float want = 2.0F * (5 * 9 + 7 * 3 * (-4 + 127)) - 0.5F * (2 * 3 + 9 * (-4 + 127));
+  for (const Kernels* kernels : linear_tables()) {
+    const Prepared rows = prepare(*kernels, ActKind::kInt8, x, 1, 256);
+    EXPECT_EQ(multiply(*kernels, rows.rows, w.matrix, nullptr)[0], want) << kernels->name;
+  }
+}
+
+// 2^(e - 128): the smallest normal factor, and below it zero.
+TEST(Gemm, Mxfp4ExponentsBelowTheNormalNumbersAreZero) {
+  for (const auto& [exponent, factor] : {std::pair{0, 0.0F}, {1, 0.0F}, {2, 0x1p-126F}, {128, 1.0F}, {254, 0x1p126F}}) {
+    std::vector<std::byte> block(17, std::byte{0x22});  // twice the value 1
+    block[0] = static_cast<std::byte>(exponent);
+    std::vector<float> x(32);
+    x[3] = 127;
+    const Packed w = pack(TensorType::kMXFP4, block, 1, 32, WeightFormat::kMXFP4);
+    for (const Kernels* kernels : linear_tables()) {
+      const Prepared rows = prepare(*kernels, ActKind::kInt8, x, 1, 32);
+      EXPECT_EQ(multiply(*kernels, rows.rows, w.matrix, nullptr)[0], factor * 2 * 127) << kernels->name << exponent;
     }
   }
 }
@@ -217,7 +262,7 @@ TEST(Gemm, ARowThatIsNotFiniteGivesNoNumber) {
   Rng rng(seed() + 6);
   for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
                           std::numeric_limits<float>::quiet_NaN()}) {
-    for (const TensorType type : kKernelTypes) {
+    for (const TensorType type : kAllTypes) {
       const std::uint32_t n = 16, k = 256, m = 3;
       const Packed w = pack(type, random_blocks(type, std::uint64_t{n} * k, rng), n, k, packed_format_of(type));
       for (const Kernels* kernels : linear_tables()) {

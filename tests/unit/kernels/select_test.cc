@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 CpuFeatures everything() {
   CpuFeatures cpu;
-  cpu.fma = cpu.f16c = cpu.avx2 = cpu.os_ymm = cpu.os_zmm = true;
+  cpu.fma = cpu.f16c = cpu.avx2 = cpu.avxvnni = cpu.os_ymm = cpu.os_zmm = true;
   cpu.avx512f = cpu.avx512bw = cpu.avx512dq = cpu.avx512vl = cpu.avx512vnni = cpu.avx512bf16 = true;
   return cpu;
 }
@@ -20,6 +20,7 @@ CpuFeatures everything() {
 TEST(CpuFeatures, ACompleteCpuMissesNothing) {
   EXPECT_EQ(missing_for_ref(everything()), "");
   EXPECT_EQ(missing_for_avx2(everything()), "");
+  EXPECT_EQ(missing_for_avxvnni(everything()), "");
   EXPECT_EQ(missing_for_avx512(everything()), "");
   EXPECT_EQ(missing_for_avx512bf16(everything()), "");
 }
@@ -35,6 +36,11 @@ TEST(CpuFeatures, WhatIsMissingIsNamed) {
   cpu.os_ymm = false;
   EXPECT_EQ(missing_for_avx2(cpu), "the operating system does not save YMM registers");
   EXPECT_EQ(missing_for_avx512(cpu), missing_for_avx2(cpu));
+  EXPECT_EQ(missing_for_avxvnni(cpu), missing_for_avx2(cpu));
+  cpu = everything();
+  cpu.avxvnni = false;  // a server CPU before Sapphire Rapids, any Zen 4
+  EXPECT_EQ(missing_for_avxvnni(cpu), "this CPU has no AVX_VNNI");
+  EXPECT_EQ(missing_for_avx512(cpu), "");
   cpu = everything();
   cpu.avx512bf16 = false;
   EXPECT_EQ(missing_for_avx512bf16(cpu), "this CPU has no AVX512_BF16");
