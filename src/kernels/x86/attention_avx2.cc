@@ -1,3 +1,3 @@
 #include "kernels/x86/v16_avx2.h"
 //
-#include "kernels/x86/attention_impl.h"
+#include "kernels/x86/attention_entries.h"

@@ -343,106 +343,87 @@ struct HeadKv {
   [[nodiscard]] std::byte* v_cell(std::uint32_t pos) const { return cell(pos, kv.v_offset, kv.v_cell_bytes); }
 };
 
+/// The cells of one split that a tile can see, and which cell is wanted how soon: K of all, V of all, K of the next
+/// split.
+struct SplitCells {
+  const HeadKv& head;
+  std::uint32_t split, begin, end;  // [begin, end) inside the split
+  std::uint32_t seen;               // positions that the tile sees in all: none behind is in the table
+
+  [[nodiscard]] Cell k(std::uint32_t cell) const {
+    const std::uint32_t next = cell + ahead();
+    return {k_at(cell), next < end ? k_at(next) : v_at(next - end + begin)};
+  }
+  [[nodiscard]] Cell v(std::uint32_t cell) const {
+    const std::uint32_t next = cell + ahead();
+    return {v_at(cell), next < end ? v_at(next) : pos(next) < seen ? k_at(next) : v_at(cell)};
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t ahead() const { return smaller(2, end - begin); }
+  [[nodiscard]] std::uint32_t pos(std::uint32_t cell) const { return split * kSplitTokens + cell * kCellTokens; }
+  [[nodiscard]] const std::byte* k_at(std::uint32_t cell) const { return head.k_cell(pos(cell)); }
+  [[nodiscard]] const std::byte* v_at(std::uint32_t cell) const { return head.v_cell(pos(cell)); }
+};
+
+/// Scores and values by the vector kernels above, cell by cell.
+struct VectorCells {
+  /// Row `row` of a tile's q [head_dim][kQueryTileRows], rounded as the scores want it.
+  static void pack_query(KvType type, const float* q, std::uint32_t head_dim, float* tile, std::uint32_t row) {
+    for_lanes(head_dim, [&](std::uint32_t d, auto lanes) {
+      const V16f value = load(q + d, lanes);
+      alignas(64) float numbers[16];
+      store(numbers, type == KvType::kBF16 ? round_to_bf16(value) : value);
+      const std::uint32_t count = smaller(16, head_dim - d);
+      for (std::uint32_t i = 0; i < count; ++i) tile[(d + i) * kQueryTileRows + row] = numbers[i];
+    });
+  }
+  static void score(KvType type, const Tile& tile, const SplitCells& cells) {
+    for (std::uint32_t cell = cells.begin; cell < cells.end; ++cell) score_cell(type, tile, cells.k(cell), cell);
+  }
+  static void weight(KvType type, const Tile& tile, const SplitCells& cells) {
+    for (std::uint32_t row = 0; row < tile.rows; ++row) {
+      float* o = tile.o + row * tile.stride;
+      for_lanes(tile.stride - 16, [&](std::uint32_t d, auto) { store(o + d, zero()); });
+    }
+    for (std::uint32_t cell = cells.begin; cell < cells.end; ++cell) weight_cell(type, tile, cells.v(cell), cell);
+  }
+};
+
 /// One split for one tile: weights in tile.scores, values in tile.o; parts[row] has l = 0 for a row that sees nothing.
 /// `tile_first` numbers the tile's first row within the task: token = row / group.
+template <class Cells>
 void attend_split(const HeadKv& head, const AttnSpec& spec, std::uint32_t split, std::uint32_t first_pos,
                   std::uint32_t group, std::uint32_t tile_first, const Tile& tile, SoftmaxPart* parts) {
-  const PagedKv& kv = head.kv;
+  const KvType type = head.kv.type;
   const auto pos_of = [&](std::uint32_t row) { return first_pos + (tile_first + row) / group; };
   const Range seen = visible(spec, pos_of(0), pos_of(tile.rows - 1), split);
   for (std::uint32_t row = 0; row < tile.rows; ++row) parts[row] = {0, 0};
   if (seen.empty()) return;
 
-  constexpr std::uint32_t kAhead = 2;
-  const std::uint32_t base = split * kSplitTokens, seen_after = pos_of(tile.rows - 1) + 1;
-  const std::uint32_t cell_begin = (seen.begin - base) / kCellTokens;
-  const std::uint32_t cell_end = (seen.end - base + kCellTokens - 1) / kCellTokens;
-  // K of all cells, then V of all cells, then K of the next split.
-  const std::uint32_t cells = cell_end - cell_begin, after = smaller(kAhead, cells);
-  const auto k_cell = [&](std::uint32_t i) { return head.k_cell(base + (cell_begin + i) * kCellTokens); };
-  const auto v_cell = [&](std::uint32_t i) { return head.v_cell(base + (cell_begin + i) * kCellTokens); };
-  for (std::uint32_t i = 0; i < cells; ++i) {
-    const std::uint32_t next = i + after;
-    score_cell(kv.type, tile, {k_cell(i), next < cells ? k_cell(next) : v_cell(next - cells)}, cell_begin + i);
-  }
+  const std::uint32_t base = split * kSplitTokens;
+  const SplitCells cells{head, split, (seen.begin - base) / kCellTokens,
+                         (seen.end - base + kCellTokens - 1) / kCellTokens, pos_of(tile.rows - 1) + 1};
+  Cells::score(type, tile, cells);
   for (std::uint32_t row = 0; row < tile.rows; ++row) {
     float* scores = tile.scores + row * kSplitTokens;
     const Range range = visible(spec, pos_of(row), pos_of(row), split);
     if (range.empty()) {
-      clear_row(scores, cell_begin, cell_end);
+      clear_row(scores, cells.begin, cells.end);
     } else {
-      parts[row] = softmax_row(spec, kv.type, range, cell_begin, cell_end, scores);
+      parts[row] = softmax_row(spec, type, range, cells.begin, cells.end, scores);
     }
-    for_lanes(tile.stride - 16, [&](std::uint32_t d, auto) { store(tile.o + row * tile.stride + d, zero()); });
   }
-  for (std::uint32_t i = 0; i < cells; ++i) {
-    const std::uint32_t next = i + after;
-    const bool more = seen_after > (cell_begin + next) * kCellTokens + base;
-    weight_cell(kv.type, tile,
-                {v_cell(i), next < cells ? v_cell(next)
-                            : more       ? k_cell(next)
-                                         : v_cell(i)},
-                cell_begin + i);
-  }
+  Cells::weight(type, tile, cells);
   for (std::uint32_t row = 0; row < tile.rows; ++row) {  // a zero becomes +0: masked tokens leave no trace in its sign
     float* o = tile.o + row * tile.stride;
     for_lanes(tile.stride - 16, [&](std::uint32_t d, auto) { store(o + d, add(load(o + d), zero())); });
   }
 }
 
-/// A tile's queries, rounded as their scores want them: packed [head_dim][kQueryTileRows], one row of it from `q`.
-void pack_query(KvType type, const float* q, std::uint32_t head_dim, float* packed) {
-  for_lanes(head_dim, [&](std::uint32_t d, auto lanes) {
-    const V16f value = load(q + d, lanes);
-    alignas(64) float numbers[16];
-    store(numbers, type == KvType::kBF16 ? round_to_bf16(value) : value);
-    for (std::uint32_t i = 0; i < smaller(16, head_dim - d); ++i) packed[(d + i) * kQueryTileRows] = numbers[i];
-  });
-}
-
-template <class T>
-void put(std::byte* cell, std::uint32_t index, T value) {
-  __builtin_memcpy(cell + index * sizeof(T), &value, sizeof(T));
-}
-
-}  // namespace
-
-void store_kv(const PagedKv& kv, const KvRow& row, std::uint32_t token, const float* k, const float* v) {
-  const std::uint32_t pos = row.first_pos + token, slot = pos % kCellTokens, head_dim = kv.head_dim;
-  for (std::uint32_t h = 0; h < kv.num_kv_heads; ++h) {
-    const HeadKv head{kv, row, h};
-    std::byte* k_cell = head.k_cell(pos);
-    std::byte* v_cell = head.v_cell(pos);
-    const std::uint64_t from = (std::uint64_t{row.act_row + token} * kv.num_kv_heads + h) * head_dim;
-    const auto lanes_of = [](std::uint32_t d, std::uint32_t n) { return smaller(n - d, 16); };
-    for_lanes(head_dim, [&](std::uint32_t d, auto lanes) {
-      const V16f key = load(k + from + d, lanes), value = load(v + from + d, lanes);
-      const std::uint32_t n = lanes_of(d, head_dim);
-      if (kv.type == KvType::kF32) {
-        float keys[16];
-        store(keys, key);
-        for (std::uint32_t i = 0; i < n; ++i) put(k_cell, (d + i) * kCellTokens + slot, keys[i]);
-        store(reinterpret_cast<float*>(v_cell) + slot * head_dim + d, value, lanes);
-        return;
-      }
-      std::uint16_t keys[16], values[16];
-      if (kv.type == KvType::kF16) {
-        store_f16(keys, key);
-        store_f16(values, value);
-        for (std::uint32_t i = 0; i < n; ++i) put(k_cell, (d + i) * kCellTokens + slot, keys[i]);
-        for (std::uint32_t i = 0; i < n; ++i) put(v_cell, slot * head_dim + d + i, values[i]);
-      } else {
-        store_low_halves(keys, shift_right<16>(bf16_high(key)));
-        store_low_halves(values, shift_right<16>(bf16_high(value)));
-        for (std::uint32_t i = 0; i < n; ++i) put(k_cell, ((d + i) / 2 * kCellTokens + slot) * 2 + i % 2, keys[i]);
-        for (std::uint32_t i = 0; i < n; ++i) put(v_cell, (slot / 2 * head_dim + d + i) * 2 + slot % 2, values[i]);
-      }
-    });
-  }
-}
-
-void attend(const PagedKv& kv, const AttnSpec& spec, const KvRow& row, const AttnTask& task, const float* q, float* out,
-            float* states, std::byte* scratch) {
+template <class Cells>
+void attend_with(const PagedKv& kv, const AttnSpec& spec, const KvRow& row, const AttnTask& task, const float* q,
+                 float* out, float* states, std::byte* scratch) {
   const std::uint32_t group = spec.num_heads / kv.num_kv_heads, head_dim = kv.head_dim;
   const std::uint32_t tokens = task.token_end - task.token_begin, rows = tokens * group;
   const std::uint32_t stride = state_floats(head_dim), first_pos = row.first_pos + task.token_begin;
@@ -463,7 +444,7 @@ void attend(const PagedKv& kv, const AttnSpec& spec, const KvRow& row, const Att
   const auto at_of = [&](std::uint32_t r) { return at + r / group * token_floats + r % group * head_dim; };
   const auto out_of = [&](std::uint32_t r) { return out + at_of(r); };
   for (std::uint32_t r = 0; r < rows; ++r) {
-    pack_query(kv.type, q + at_of(r), head_dim, tile_queries(r) + r % kQueryTileRows);
+    Cells::pack_query(kv.type, q + at_of(r), head_dim, tile_queries(r), r % kQueryTileRows);
     sums[r] = {0, 0};
   }
 
@@ -472,7 +453,7 @@ void attend(const PagedKv& kv, const AttnSpec& spec, const KvRow& row, const Att
       float* state = direct ? tile_states : states + std::uint64_t{task.state + first} * stride;
       const Tile tile{tile_queries(first), scores, state + 16, smaller(kQueryTileRows, rows - first), head_dim, stride};
       SoftmaxPart parts[kQueryTileRows];
-      attend_split(head, spec, split, first_pos, group, first, tile, parts);
+      attend_split<Cells>(head, spec, split, first_pos, group, first, tile, parts);
       for (std::uint32_t r = 0; r < tile.rows; ++r) {
         if (!direct) {
           state[r * stride] = parts[r].m;
@@ -487,21 +468,5 @@ void attend(const PagedKv& kv, const AttnSpec& spec, const KvRow& row, const Att
   for (std::uint32_t r = 0; r < rows; ++r) finish(sums[r], out_of(r), spec, task.kv_head * group + r % group, head_dim);
 }
 
-void merge(const AttnSpec& spec, std::uint32_t num_kv_heads, std::uint32_t head_dim, const MergeTask& task,
-           const float* states, float* out) {
-  const std::uint32_t group = spec.num_heads / num_kv_heads, stride = state_floats(head_dim);
-  for (std::uint32_t g = 0; g < group; ++g) {
-    const std::uint32_t query_head = task.kv_head * group + g;
-    float* o = out + (std::uint64_t{task.act_row} * spec.num_heads + query_head) * head_dim;
-    SoftmaxPart sum{0, 0};
-    for (std::uint32_t split = 0; split < task.num_splits; ++split) {
-      const float* state = states + (std::uint64_t{task.state_begin} + split * task.states_per_split + g) * stride;
-      if (state[1] != 0) join(sum, o, {state[0], state[1]}, state + 16, head_dim);
-    }
-    finish(sum, o, spec, query_head, head_dim);
-  }
-}
-
+}  // namespace
 }  // namespace octavo::OCTAVO_ISA
-
-#undef OCTAVO_UNROLL

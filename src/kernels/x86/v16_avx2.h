@@ -14,6 +14,8 @@ namespace octavo::avx2 {
 
 /// Query rows whose V16f sums stay in the 16 registers, beside one of K or V and a query.
 inline constexpr std::uint32_t kRegisterRows = 6;
+/// (token, query head) pairs of an attention tile.
+inline constexpr std::uint32_t kQueryTileRows = 12;
 
 struct V16f {
   __m256 lo, hi;

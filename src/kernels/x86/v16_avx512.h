@@ -11,6 +11,7 @@ namespace octavo::avx512 {
 
 /// Query rows whose sums, an even and an odd one each in bf16, stay in the 32 registers.
 inline constexpr std::uint32_t kRegisterRows = 12;
+inline constexpr std::uint32_t kQueryTileRows = 16;
 
 struct V16f {
   __m512 v;

@@ -5,13 +5,14 @@
 namespace octavo {
 
 #ifdef OCTAVO_TEST_SIMDE
-extern const Kernels kEmulatedAvx512;
+extern const Kernels kEmulatedAvx512, kEmulatedAmx;
 #endif
 
 std::vector<const Kernels*> tables_under_test() {
   auto tables = runnable_kernels();
 #ifdef OCTAVO_TEST_SIMDE
   tables.push_back(&kEmulatedAvx512);
+  tables.push_back(&kEmulatedAmx);
 #endif
   return tables;
 }

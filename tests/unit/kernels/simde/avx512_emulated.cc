@@ -5,13 +5,18 @@
 #define avx512 avx512_emulated
 #include "kernels/x86/v16_avx512.h"
 //
-#include "kernels/x86/attention_impl.h"
+#include "kernels/x86/attention_entries.h"
 #include "kernels/x86/logits_impl.h"
 #include "kernels/x86/rowops_impl.h"
 
+namespace octavo::amx_emulated {
+void attend(const PagedKv& kv, const AttnSpec& spec, const KvRow& row, const AttnTask& task, const float* q, float* out,
+            float* states, std::byte* scratch);
+}
+
 namespace octavo {
 
-extern const Kernels kEmulatedAvx512;
+extern const Kernels kEmulatedAvx512, kEmulatedAmx;
 const Kernels kEmulatedAvx512 = {.name = "avx512 (emulated)",
                                  .prepare_rows = nullptr,
                                  .gemm = nullptr,
@@ -29,5 +34,12 @@ const Kernels kEmulatedAvx512 = {.name = "avx512 (emulated)",
                                  .argmax = avx512::argmax,
                                  .top = avx512::top,
                                  .exp_sum = avx512::exp_sum};
+
+static constexpr Kernels with_tiles(Kernels table) {
+  table.name = "amx (emulated)";
+  table.attend = amx_emulated::attend;
+  return table;
+}
+const Kernels kEmulatedAmx = with_tiles(kEmulatedAvx512);
 
 }  // namespace octavo
