@@ -23,7 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 EVEX = r"%zmm|%[xy]mm(?:1[6-9]|2\d|3[01])\b|%k[0-7]\b|\{1to\d+\}|\t\{evex\}"
 VNNI = r"\t(?:\{vex\} )?vpdp(?:busd|wssd)s?\b"
 BF16 = r"\tvdpbf16ps\b|\tvcvtne2?ps2bf16"
-RARE = (r"\t(?:vperm(?:[it]2)?b|vpmultishiftqb|vpopcnt[bwdq]|vpsh[lr]dv?[wdq]|ldtilecfg|tile\w+|tdp\w+|"
+TILES = r"\t(?:ldtilecfg|sttilecfg|tile\w+|tdp\w+)\b"
+RARE = (r"\t(?:vperm(?:[it]2)?b|vpmultishiftqb|vpopcnt[bwdq]|vpsh[lr]dv?[wdq]|"
         r"(?:\{vex\} )?vpdp(?!busd|wssd)\w+)\b")
 AVX2 = r"\tvp[^\n]*%ymm|\tv(?:extract|insert|broadcast)i128\b"
 VEX = r"\t(?:\{vex\} )?v(?!err\b|erw\b)[a-z0-9]+ |%ymm"
@@ -31,11 +32,12 @@ SCALAR = (r"\t(?:popcnt|pshufb|pmaddubsw|ptest|pmulld|pblend\w+|blendv\w+|round[
           r"blsmsk|bzhi|mulx|pdep|pext|rorx|s[ahr][lr]x)\b")
 
 RULES = [  # the first pattern that a source path matches
-    (r"_avx512bf16\.cc$", [RARE]),
-    (r"_avx512\.cc$", [RARE, BF16]),
-    (r"_avxvnni\.cc$", [RARE, BF16, EVEX]),
-    (r"_avx2\.cc$", [RARE, BF16, EVEX, VNNI]),
-    (r"^src/kernels/ref/", [RARE, BF16, EVEX, VNNI, AVX2]),  # FMA alone, which brings AVX
+    (r"_amx\.cc$", [RARE, BF16]),
+    (r"_avx512bf16\.cc$", [RARE, TILES]),
+    (r"_avx512\.cc$", [RARE, TILES, BF16]),
+    (r"_avxvnni\.cc$", [RARE, TILES, BF16, EVEX]),
+    (r"_avx2\.cc$", [RARE, TILES, BF16, EVEX, VNNI]),
+    (r"^src/kernels/ref/", [RARE, TILES, BF16, EVEX, VNNI, AVX2]),  # FMA alone, which brings AVX
     (r"", [VEX, SCALAR]),  # any x86-64
 ]
 

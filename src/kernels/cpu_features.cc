@@ -48,9 +48,11 @@ CpuFeatures detect_cpu() {
   const Leaf basic = cpuid(1, 0), extended = cpuid(7, 0), extended1 = cpuid(7, 1);
   const std::uint64_t saved = bit(basic.ecx, 27) ? xcr0() : 0;
   constexpr std::uint64_t kYmm = 0x06, kZmm = 0xE6;  // XMM + YMM; these + opmask, ZMM high halves, ZMM 16-31
+  constexpr std::uint64_t kTiles = 0x60000;          // their configuration and data
   CpuFeatures cpu;
   cpu.os_ymm = (saved & kYmm) == kYmm;
   cpu.os_zmm = (saved & kZmm) == kZmm;
+  cpu.os_tiles = (saved & kTiles) == kTiles;
   cpu.fma = bit(basic.ecx, 12);
   cpu.f16c = bit(basic.ecx, 29);
   cpu.avx2 = bit(extended.ebx, 5);
@@ -60,6 +62,9 @@ CpuFeatures detect_cpu() {
   cpu.avx512vl = bit(extended.ebx, 31);
   cpu.avx512vnni = bit(extended.ecx, 11);
   cpu.avxvnni = extended.eax >= 1 && bit(extended1.eax, 4);
+  cpu.amx_bf16 = bit(extended.edx, 22);
+  cpu.amx_tile = bit(extended.edx, 24);
+  cpu.amx_int8 = bit(extended.edx, 25);
   cpu.avx512bf16 = extended.eax >= 1 && bit(extended1.eax, 5);
   return cpu;
 }
@@ -88,6 +93,12 @@ std::string missing_for_avx512(const CpuFeatures& cpu) {
 std::string missing_for_avx512bf16(const CpuFeatures& cpu) {
   if (std::string why = missing_for_avx512(cpu); !why.empty()) return why;
   return missing(true, "ZMM", {{cpu.avx512bf16, "AVX512_BF16"}});
+}
+
+std::string missing_for_amx(const CpuFeatures& cpu) {
+  if (std::string why = missing_for_avx512(cpu); !why.empty()) return why;
+  return missing(cpu.os_tiles, "AMX tile",
+                 {{cpu.amx_tile, "AMX_TILE"}, {cpu.amx_int8, "AMX_INT8"}, {cpu.amx_bf16, "AMX_BF16"}});
 }
 
 }  // namespace octavo

@@ -8,7 +8,8 @@ namespace octavo {
 struct CpuFeatures {
   bool fma = false, f16c = false, avx2 = false, avxvnni = false;
   bool avx512f = false, avx512bw = false, avx512dq = false, avx512vl = false, avx512vnni = false, avx512bf16 = false;
-  bool os_ymm = false, os_zmm = false;  // the system saves these registers
+  bool amx_tile = false, amx_int8 = false, amx_bf16 = false;
+  bool os_ymm = false, os_zmm = false, os_tiles = false;  // the system saves these registers
 };
 
 [[nodiscard]] CpuFeatures detect_cpu();
@@ -19,5 +20,6 @@ struct CpuFeatures {
 [[nodiscard]] std::string missing_for_avxvnni(const CpuFeatures& cpu);
 [[nodiscard]] std::string missing_for_avx512(const CpuFeatures& cpu);
 [[nodiscard]] std::string missing_for_avx512bf16(const CpuFeatures& cpu);
+[[nodiscard]] std::string missing_for_amx(const CpuFeatures& cpu);
 
 }  // namespace octavo

@@ -42,6 +42,14 @@ void gemm(const ActRows& x, const PackedMatrix& w, const float* bias, float* y, 
           std::uint32_t panel_begin, std::uint32_t panel_end);
 }  // namespace octavo::avxvnni
 
+namespace octavo::amx {
+/// avx512::gemm with full tiles of rows by AMX, and attention over BF16 by it.
+void gemm(const ActRows& x, const PackedMatrix& w, const float* bias, float* y, std::uint64_t ldy,
+          std::uint32_t panel_begin, std::uint32_t panel_end);
+void attend(const PagedKv& kv, const AttnSpec& spec, const KvRow& row, const AttnTask& task, const float* q, float* out,
+            float* states, std::byte* scratch);
+}  // namespace octavo::amx
+
 namespace octavo::avx512bf16 {
 /// avx512::gemm with BF16 weights by vdpbf16ps.
 void gemm(const ActRows& x, const PackedMatrix& w, const float* bias, float* y, std::uint64_t ldy,

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kernels/amx_trial.h"
 #include "kernels/bf16_trial.h"
 #include "kernels/cpu_features.h"
 #include "kernels/entries.h"
@@ -32,6 +33,13 @@ constexpr Kernels with_gemm(Kernels table, const char* name, decltype(Kernels::g
 constexpr Kernels kAvxVnni = with_gemm(kAvx2, "avxvnni", avxvnni::gemm);
 constexpr Kernels kAvx512Bf16 = with_gemm(kAvx512, "avx512bf16", avx512bf16::gemm);
 
+constexpr Kernels with_tiles() {
+  Kernels table = with_gemm(kAvx512, "amx", amx::gemm);
+  table.attend = amx::attend;
+  return table;
+}
+constexpr Kernels kAmx = with_tiles();
+
 struct Table {
   const Kernels* kernels;
   std::string missing;  // why it cannot run here; empty: it can
@@ -40,13 +48,11 @@ struct Table {
 /// Slowest first.
 std::vector<Table> tables() {
   const CpuFeatures cpu = detect_cpu();
-  std::string bf16 = missing_for_avx512bf16(cpu);
+  std::string bf16 = missing_for_avx512bf16(cpu), tiles = missing_for_amx(cpu);
   if (bf16.empty()) bf16 = bf16_trial();
-  return {{&kRef, missing_for_ref(cpu)},
-          {&kAvx2, missing_for_avx2(cpu)},
-          {&kAvxVnni, missing_for_avxvnni(cpu)},
-          {&kAvx512, missing_for_avx512(cpu)},
-          {&kAvx512Bf16, std::move(bf16)}};
+  if (tiles.empty()) tiles = amx_trial();
+  return {{&kRef, missing_for_ref(cpu)},       {&kAvx2, missing_for_avx2(cpu)}, {&kAvxVnni, missing_for_avxvnni(cpu)},
+          {&kAvx512, missing_for_avx512(cpu)}, {&kAvx512Bf16, std::move(bf16)}, {&kAmx, std::move(tiles)}};
 }
 
 }  // namespace

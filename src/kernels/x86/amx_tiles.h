@@ -22,9 +22,7 @@ struct alignas(64) TileShapes {
 
 namespace {
 
-[[gnu::always_inline]] inline void use_tiles(const TileShapes& shapes) {
-  asm volatile("ldtilecfg %0" : : "m"(shapes));
-}
+[[gnu::always_inline]] inline void use_tiles(const TileShapes& shapes) { asm volatile("ldtilecfg %0" : : "m"(shapes)); }
 [[gnu::always_inline]] inline void release_tiles() { asm volatile("tilerelease"); }
 
 template <int tile>
@@ -45,7 +43,8 @@ template <int sums, int a, int b>
 [[gnu::always_inline]] inline void tile_dot_int8() {
   asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sums), "i"(a), "i"(b));
 }
-/// The tile-32 order of the numerics contract: sums[m][n] += (chain over even) + (chain over odd k) of a[m][k] * b[k][n].
+/// The tile-32 order of the numerics contract: sums[m][n] += (chain over even) + (chain over odd k) of a[m][k] *
+/// b[k][n].
 template <int sums, int a, int b>
 [[gnu::always_inline]] inline void tile_dot_bf16() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sums), "i"(a), "i"(b));

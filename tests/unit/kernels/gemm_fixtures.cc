@@ -20,6 +20,7 @@ OCTAVO_DECLARE_EMULATED(avxvnni_emulated)
 #ifdef OCTAVO_TEST_SIMDE
 OCTAVO_DECLARE_EMULATED(avx512_emulated)
 OCTAVO_DECLARE_EMULATED(avx512bf16_emulated)
+OCTAVO_DECLARE_EMULATED(amx_emulated)
 #endif
 
 namespace octavo::test {
@@ -65,6 +66,8 @@ std::vector<const Kernels*> linear_tables() {
   static const Kernels avx512bf16 = emulated("avx512bf16 (emulated)", avx512bf16_emulated::gemm);
   tables.push_back(&avx512);
   tables.push_back(&avx512bf16);
+  static const Kernels amx = emulated("amx (emulated)", amx_emulated::gemm);
+  tables.push_back(&amx);
 #endif
   return tables;
 }

@@ -26,9 +26,13 @@ static inline __m512 emulated_dot_bf16(__m512 acc, __m512i a, __m512i b) {
 #define __m512bh __m512i
 #define _mm512_dpbf16_ps(acc, a, b) emulated_dot_bf16(acc, a, b)
 
+#define amx amx_emulated
+#include "unit/kernels/simde/amx_tiles_emulated.h"
+//
 #define avx512 avx512_emulated
 #define avx512bf16 avx512bf16_emulated
 #include "kernels/x86/gemm_avx512.cc"
 //
+#include "kernels/x86/gemm_amx.cc"
 #include "kernels/x86/gemm_avx512bf16.cc"
 #include "kernels/x86/gemm_float_avx512.cc"
