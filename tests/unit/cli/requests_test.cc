@@ -46,6 +46,7 @@ class EchoEngine : public Engine {
   const ChatTemplate* chat_template() const override { return nullptr; }
   EngineStats stats() const override { return {}; }
   std::vector<RecentStep> recent_steps(std::size_t) const override { return {}; }
+  Result<> health() const override { return Ok{}; }
   Result<> reset_prefix_cache() override { return Ok{}; }
   bool drain(std::chrono::milliseconds) override { return true; }
 
