@@ -1,5 +1,5 @@
-// AMX tiles as Intel's manual describes them, in plain C++, in place of kernels/x86/amx_tiles.h. Wrong shapes, which the
-// CPU answers with a fault, end the program.
+// AMX tiles as Intel's manual describes them, in plain C++, in place of kernels/x86/amx_tiles.h. Wrong shapes, which
+// the CPU answers with a fault, end the program.
 #define OCTAVO_KERNELS_X86_AMX_TILES_H
 #pragma once
 #include <cmath>
