@@ -20,9 +20,10 @@
   void merge(const AttnSpec& spec, std::uint32_t num_kv_heads, std::uint32_t head_dim, const MergeTask& task,          \
              const float* states, float* out);                                                                         \
   float log_sum_exp(const float* logits, std::uint32_t n);                                                             \
-  TokenId argmax(const float* logits, std::uint32_t n);                                                                \
+  Candidate largest(const float* logits, std::uint32_t n, float* chunk_max);                                           \
+  std::uint32_t not_below(const float* logits, std::uint32_t begin, std::uint32_t end, float least, Candidate* out);   \
   std::uint32_t top(const float* logits, std::uint32_t n, std::uint32_t k, Candidate* out);                            \
-  float exp_sum(const float* x, float max, std::uint32_t n, float* out);                                               \
+  float exp_sum(const float* x, float factor, float max, std::uint32_t n, float* out);                                 \
   }
 
 OCTAVO_DECLARE_KERNELS(ref)

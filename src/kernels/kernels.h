@@ -68,6 +68,7 @@ struct Candidate {
   TokenId id;
   float logit;
 };
+inline constexpr std::uint32_t kLogitChunk = 128;
 
 /// Filled once at start; afterwards constant.
 struct Kernels {
@@ -99,11 +100,15 @@ struct Kernels {
 
   // Logits.
   float (*log_sum_exp)(const float* logits, std::uint32_t n);  // not finite if a logit is NaN or +inf
-  TokenId (*argmax)(const float* logits, std::uint32_t n);     // equal logits: the lowest id; NaN never wins
+  /// The largest logit, of equals the lowest id, and that of every kLogitChunk: chunk_max [ceil(n / kLogitChunk)].
+  /// If a logit is NaN or +inf the returned one is NaN.
+  Candidate (*largest)(const float* logits, std::uint32_t n, float* chunk_max);
+  /// Those of ids [begin, end) that are not below `least`, ascending ids. Returns how many; logits are numbers.
+  std::uint32_t (*not_below)(const float* logits, std::uint32_t begin, std::uint32_t end, float least, Candidate* out);
   /// The k largest, descending, then by lowest id; NaN left out. Returns how many.
   std::uint32_t (*top)(const float* logits, std::uint32_t n, std::uint32_t k, Candidate* out);
-  /// out[i] = exp(x[i] - max), returned: their sum in the contract's 16-lane order.
-  float (*exp_sum)(const float* x, float max, std::uint32_t n, float* out);
+  /// out[i] = exp(x[i] * factor - max), returned: their sum in the contract's 16-lane order. `out` may be x or nullptr.
+  float (*exp_sum)(const float* x, float factor, float max, std::uint32_t n, float* out);
 };
 
 /// Bytes of `attend`'s scratch, one per thread, 64-byte aligned.

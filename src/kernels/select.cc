@@ -16,7 +16,8 @@ namespace {
     .name = #isa, .prepare_rows = isa::prepare_rows, .gemm = isa::gemm, .unpack_row = ref::unpack_row,               \
     .rms_norm = isa::rms_norm, .add = isa::add, .scale = isa::scale, .gated = isa::gated, .soft_cap = isa::soft_cap, \
     .rope = isa::rope, .store_kv = isa::store_kv, .attend = isa::attend, .merge = isa::merge,                        \
-    .log_sum_exp = isa::log_sum_exp, .argmax = isa::argmax, .top = isa::top, .exp_sum = isa::exp_sum,                \
+    .log_sum_exp = isa::log_sum_exp, .largest = isa::largest, .not_below = isa::not_below, .top = isa::top,          \
+    .exp_sum = isa::exp_sum,                                                                                         \
   }
 
 constexpr Kernels kRef = OCTAVO_KERNEL_TABLE(ref);

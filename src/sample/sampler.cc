@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "sample/rng.h"
@@ -10,21 +11,16 @@ namespace octavo {
 namespace {
 
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
-constexpr std::uint32_t kFirstCandidates = 64;  // enough for nearly every row; grown fourfold where it is not
+constexpr float kFirstDepth = 8;  // temperatures below the best that top-p looks first: enough for most rows
 
 // Below, dividing by the temperature leaves the range of floats, and no draw could differ from the best token anyway.
 constexpr float kGreedyBelow = 1e-4F;
 
-/// Minus infinity is a masked token; NaN and plus infinity say that something broke.
-bool are_numbers(std::span<const float> logits) {
-  bool broken = false;
-  for (const float x : logits) broken |= !(x < std::numeric_limits<float>::infinity());
-  return !broken;
-}
-
 std::uint32_t size_of(std::span<const float> logits) { return static_cast<std::uint32_t>(logits.size()); }
 
 std::size_t index_of(TokenId id) { return static_cast<std::size_t>(id.value); }
+
+bool is_number(float logit) { return logit < std::numeric_limits<float>::infinity(); }  // -inf is a masked token
 
 /// `candidates` best of a row with their log-probabilities.
 std::vector<std::pair<TokenId, float>> best_logprobs(const Kernels& kernels, std::span<const float> logits, float lse,
@@ -41,14 +37,18 @@ std::vector<std::pair<TokenId, float>> best_logprobs(const Kernels& kernels, std
 
 std::optional<TokenLogprob> token_logprobs(const Kernels& kernels, std::span<const float> logits, TokenId id,
                                            std::uint32_t top) {
-  if (!are_numbers(logits)) return std::nullopt;
   const float lse = kernels.log_sum_exp(logits.data(), size_of(logits));
   if (!std::isfinite(lse)) return std::nullopt;
   return TokenLogprob{id, logits[index_of(id)] - lse, best_logprobs(kernels, logits, lse, top)};
 }
 
 Sampler::Sampler(const Kernels& kernels, std::uint32_t vocab_size)
-    : kernels_(kernels), masses_(vocab_size), candidates_(vocab_size), counts_(vocab_size) {
+    : kernels_(kernels),
+      chunk_max_((vocab_size + kLogitChunk - 1) / kLogitChunk),
+      ranked_chunks_(chunk_max_.size()),
+      masses_(vocab_size),
+      candidates_(vocab_size),
+      counts_(vocab_size) {
   seen_.reserve(vocab_size);
   raw_.reserve(vocab_size);
 }
@@ -56,7 +56,6 @@ Sampler::Sampler(const Kernels& kernels, std::uint32_t vocab_size)
 std::optional<TokenId> Sampler::sample(const SampleInput& input, TokenLogprob* logprob) {
   const std::span<float> logits = input.logits;
   const SamplingParams& params = input.params;
-  if (!are_numbers(logits)) return std::nullopt;
   float lse = 0;
   if (logprob != nullptr) {
     lse = kernels_.log_sum_exp(logits.data(), size_of(logits));
@@ -64,16 +63,17 @@ std::optional<TokenId> Sampler::sample(const SampleInput& input, TokenLogprob* l
   }
 
   raw_.clear();
+  edited_only_numbers_ = true;
   for (const auto& [id, bias] : params.logit_bias) edit(logits, id, logits[index_of(id)] + bias);
   penalize(input);
   if (input.output.size() < params.min_tokens) mask_endings(input);
 
-  TokenId token = kernels_.argmax(logits.data(), size_of(logits));
-  const float best = logits[index_of(token)];
-  if (!std::isfinite(best)) return std::nullopt;
+  const Candidate best = kernels_.largest(logits.data(), size_of(logits), chunk_max_.data());
+  if (!std::isfinite(best.logit) || !edited_only_numbers_) return std::nullopt;
+  TokenId token = best.id;
   if (params.temperature >= kGreedyBelow) {
     const bool filtered = params.top_k > 0 || params.top_p < 1 || params.min_p > 0;
-    token = filtered ? draw_from_best(input, best) : draw_from_all(input, best);
+    token = filtered ? draw_from_best(input, best.logit) : draw_from_all(input, best.logit);
   }
   if (logprob != nullptr) {
     const auto edited = std::find_if(raw_.begin(), raw_.end(), [&](const auto& e) { return e.first == token; });
@@ -85,6 +85,7 @@ std::optional<TokenId> Sampler::sample(const SampleInput& input, TokenLogprob* l
 
 void Sampler::edit(std::span<float> logits, TokenId id, float value) {
   raw_.emplace_back(id, logits[index_of(id)]);
+  edited_only_numbers_ = edited_only_numbers_ && is_number(logits[index_of(id)]);
   logits[index_of(id)] = value;
 }
 
@@ -125,65 +126,114 @@ TokenId Sampler::draw_from_all(const SampleInput& input, float best) {
   const std::span<float> logits = input.logits;
   const float inverse = 1.0F / input.params.temperature;
   float* masses = masses_.data();
-  std::copy(logits.begin(), logits.end(), masses);
-  kernels_.scale(masses, inverse, size_of(logits));
-  const float total = kernels_.exp_sum(masses, best * inverse, size_of(logits), masses);
+  const float total = kernels_.exp_sum(logits.data(), inverse, best * inverse, size_of(logits), masses);
   const float target = uniform(input.seed, input.choice, input.position, 0) * total;
   float sum = 0;
-  TokenId last{0};  // rounding can leave the running sum below the target: then the last token with any mass
-  for (std::uint32_t i = 0; i < logits.size(); ++i) {
-    if (masses[i] == 0) continue;
-    sum += masses[i];
-    last = {static_cast<std::int32_t>(i)};
-    if (sum > target) return last;
+  std::uint32_t i = 0;
+  for (float next = 0; i + 16 <= logits.size(); i += 16, sum = next) {  // it never falls: sixteen at a time will do
+    for (std::uint32_t j = i; j < i + 16; ++j) next += masses[j];
+    if (next > target) break;
   }
-  return last;
+  for (; i < logits.size(); ++i) {
+    sum += masses[i];
+    if (sum > target) break;
+  }
+  if (i == logits.size()) --i;  // rounding can leave the sum below the target: then the last token with any mass
+  while (masses[i] == 0) --i;
+  return TokenId{static_cast<std::int32_t>(i)};
+}
+
+/// All tokens not below `least`, by ascending id. chunk_max_ says where there are any.
+std::uint32_t Sampler::gather(std::span<const float> logits, float least) {
+  std::uint32_t found = 0;
+  for (std::uint32_t c = 0; c < chunk_max_.size(); ++c) {
+    if (chunk_max_[c] < least) continue;
+    const std::uint32_t end = std::min((c + 1) * kLogitChunk, size_of(logits));
+    found += kernels_.not_below(logits.data(), c * kLogitChunk, end, least, candidates_.data() + found);
+  }
+  return found;
+}
+
+/// Brings the `count` best of those found to the front, best first, with their masses.
+void Sampler::rank(std::uint32_t found, std::uint32_t count, const Tempered& row) {
+  const auto better = [](const Candidate& a, const Candidate& b) {
+    return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+  };
+  const auto first = candidates_.begin();
+  if (count < found) std::nth_element(first, first + count, first + found, better);
+  std::sort(first, first + count, better);
+  weigh(count, row);
+}
+
+/// Masses of the first `count`, returned: their sum.
+float Sampler::weigh(std::uint32_t count, const Tempered& row) {
+  for (std::uint32_t i = 0; i < count; ++i) masses_[i] = candidates_[i].logit;
+  return kernels_.exp_sum(masses_.data(), row.inverse, row.best * row.inverse, count, masses_.data());
+}
+
+/// The `count` best tokens: so many chunks reach the threshold that as many tokens do.
+std::uint32_t Sampler::take_best(std::span<const float> logits, std::uint32_t count, const Tempered& row) {
+  float least = kMasked;
+  if (count <= chunk_max_.size()) {
+    std::copy(chunk_max_.begin(), chunk_max_.end(), ranked_chunks_.begin());
+    const auto last = ranked_chunks_.begin() + (count - 1);
+    std::nth_element(ranked_chunks_.begin(), last, ranked_chunks_.end(), std::greater<>());
+    least = *last;
+  }
+  rank(gather(logits, least), count, row);
+  return count;
+}
+
+/// The best tokens as far down as their share of the best one's mass is `min_p`, or, of those of top-p, until their
+/// mass is `enough`; some that weigh less may follow. Where that ends is guessed, and proved by what is found.
+std::uint32_t Sampler::take_mass(std::span<const float> logits, float min_p, float enough, const Tempered& row) {
+  const float shift = row.best * row.inverse;
+  float depth = min_p > 0 ? 0.01F - std::log(min_p) : kFirstDepth;  // in temperatures
+  for (float step = 1;; depth += step, step *= 2) {
+    const float least = row.best - depth / row.inverse;
+    float edge = 0;  // what is below `least` weighs no more, but for a rounding error
+    kernels_.exp_sum(&least, row.inverse, shift, 1, &edge);
+    if (edge > 0 && edge >= 0.999F * min_p && min_p > 0) continue;
+    const std::uint32_t found = gather(logits, least);
+    const bool all = edge == 0 || found == logits.size();
+    if (!all && weigh(found, row) < 0.999F * enough) continue;
+    rank(found, found, row);
+    float mass = 0;
+    for (std::uint32_t i = 0; i < found && mass < enough; ++i) mass += masses_[i];
+    if (all || mass >= enough) return found;
+  }
 }
 
 TokenId Sampler::draw_from_best(const SampleInput& input, float best) {
-  const std::span<float> logits = input.logits;
+  const std::span<const float> logits = input.logits;
   const SamplingParams& params = input.params;
-  const float inverse = 1.0F / params.temperature;
-  const std::uint32_t vocab = size_of(logits);
-  const std::uint32_t most = params.top_k > 0 ? std::min(static_cast<std::uint32_t>(params.top_k), vocab) : vocab;
-  const bool only_top_p = params.top_k <= 0 && params.min_p <= 0;
-  float* masses = masses_.data();
+  const Tempered row{best, 1.0F / params.temperature};
+  const float shift = row.best * row.inverse;
 
   // top-p alone measures against the mass of the whole row.
-  float whole = 0;
-  if (only_top_p) {
-    std::copy(logits.begin(), logits.end(), masses);
-    kernels_.scale(masses, inverse, vocab);
-    whole = kernels_.exp_sum(masses, best * inverse, vocab, masses);
+  const bool only_top_p = params.top_k <= 0 && params.min_p <= 0;
+  const float whole = only_top_p ? kernels_.exp_sum(logits.data(), row.inverse, shift, size_of(logits), nullptr) : 0;
+  const std::uint32_t found =
+      params.top_k > 0 ? take_best(logits, std::min(static_cast<std::uint32_t>(params.top_k), size_of(logits)), row)
+                       : take_mass(logits, params.min_p, params.top_p * whole, row);
+
+  const float* masses = masses_.data();
+  std::uint32_t kept = 0;  // min-p: a share of the best, whose mass is 1
+  float mass = 0;
+  while (kept < found && masses[kept] > 0 && masses[kept] >= params.min_p) mass += masses[kept++];
+  if (params.top_p < 1) {
+    const float enough = params.top_p * (only_top_p ? whole : mass);
+    std::uint32_t nucleus = 1;
+    for (mass = masses[0]; nucleus < kept && mass < enough; ++nucleus) mass += masses[nucleus];
+    kept = nucleus;
   }
-
-  for (std::uint32_t wanted = std::min(kFirstCandidates, most);; wanted = std::min(wanted * 4, most)) {
-    const std::uint32_t found = kernels_.top(logits.data(), vocab, wanted, candidates_.data());
-    for (std::uint32_t i = 0; i < found; ++i) masses[i] = candidates_[i].logit * inverse;
-    kernels_.exp_sum(masses, best * inverse, found, masses);
-
-    std::uint32_t kept = 0;  // min-p: a share of the best, whose mass is 1
-    float mass = 0;
-    while (kept < found && masses[kept] > 0 && masses[kept] >= params.min_p) mass += masses[kept++];
-    const bool exhausted = found < wanted || wanted == most || kept < found;
-    if (!exhausted && (!only_top_p || mass < params.top_p * whole)) continue;
-
-    if (params.top_p < 1) {
-      const float enough = params.top_p * (only_top_p ? whole : mass);
-      float sum = 0;
-      std::uint32_t nucleus = 0;
-      while (nucleus < kept && sum < enough) sum += masses[nucleus++];
-      kept = nucleus;
-      mass = sum;
-    }
-    const float target = uniform(input.seed, input.choice, input.position, 0) * mass;
-    float sum = 0;
-    for (std::uint32_t i = 0; i < kept; ++i) {
-      sum += masses[i];
-      if (sum > target) return candidates_[i].id;
-    }
-    return candidates_[kept - 1].id;
+  const float target = uniform(input.seed, input.choice, input.position, 0) * mass;
+  float sum = 0;
+  for (std::uint32_t i = 0; i < kept; ++i) {
+    sum += masses[i];
+    if (sum > target) return candidates_[i].id;
   }
+  return candidates_[kept - 1].id;
 }
 
 }  // namespace octavo

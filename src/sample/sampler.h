@@ -42,12 +42,26 @@ class Sampler {
   [[nodiscard]] TokenId draw_from_all(const SampleInput& input, float best);
   [[nodiscard]] TokenId draw_from_best(const SampleInput& input, float best);
 
+  // Of a row under a temperature: a token's mass is exp(logit * inverse - best * inverse).
+  struct Tempered {
+    float best, inverse;
+  };
+  // They leave the best tokens in candidates_, best first, their masses in masses_, and return how many.
+  [[nodiscard]] std::uint32_t take_best(std::span<const float> logits, std::uint32_t count, const Tempered& row);
+  [[nodiscard]] std::uint32_t take_mass(std::span<const float> logits, float min_p, float enough, const Tempered& row);
+  [[nodiscard]] std::uint32_t gather(std::span<const float> logits, float least);
+  void rank(std::uint32_t found, std::uint32_t count, const Tempered& row);
+  float weigh(std::uint32_t count, const Tempered& row);
+
   const Kernels& kernels_;
+  std::vector<float> chunk_max_;                // [chunks] of the row as edited
+  std::vector<float> ranked_chunks_;            // [chunks]
   std::vector<float> masses_;                   // [vocab]
   std::vector<Candidate> candidates_;           // [vocab]
   std::vector<std::uint32_t> counts_;           // [vocab] occurrences, zero between calls
   std::vector<TokenId> seen_;                   // whose counts are set
   std::vector<std::pair<TokenId, float>> raw_;  // edited ids with the logits they had
+  bool edited_only_numbers_ = true;
 };
 
 /// Raw log-probability of `id` and of the `top` best; nullopt if the logits are not numbers.

@@ -9,7 +9,7 @@ namespace octavo::ref {
 namespace {
 
 /// The largest number; NaN is passed over.
-float largest(const float* x, std::uint32_t n) {
+float max_of(const float* x, std::uint32_t n) {
   float max = -std::numeric_limits<float>::infinity();
   for (std::uint32_t i = 0; i < n; ++i) max = x[i] > max ? x[i] : max;
   return max;
@@ -18,18 +18,32 @@ float largest(const float* x, std::uint32_t n) {
 }  // namespace
 
 float log_sum_exp(const float* logits, std::uint32_t n) {
-  const float max = largest(logits, n);
+  const float max = max_of(logits, n);
   Lanes sum;
   for (std::uint32_t i = 0; i < n; ++i) sum[i] = sum[i] + exp(logits[i] - max);
   return max + log(sum.sum());
 }
 
-TokenId argmax(const float* logits, std::uint32_t n) {
-  const float max = largest(logits, n);
+Candidate largest(const float* logits, std::uint32_t n, float* chunk_max) {
+  Candidate best{{0}, -std::numeric_limits<float>::infinity()};
+  bool numbers = true;
   for (std::uint32_t i = 0; i < n; ++i) {
-    if (logits[i] == max) return {static_cast<std::int32_t>(i)};
+    float& max = chunk_max[i / kLogitChunk];
+    if (i % kLogitChunk == 0) max = -std::numeric_limits<float>::infinity();
+    max = logits[i] > max ? logits[i] : max;
+    if (logits[i] > best.logit) best = {{static_cast<std::int32_t>(i)}, logits[i]};
+    numbers = numbers && logits[i] < std::numeric_limits<float>::infinity();
   }
-  return {0};
+  if (!numbers) best.logit = std::numeric_limits<float>::quiet_NaN();
+  return best;
+}
+
+std::uint32_t not_below(const float* logits, std::uint32_t begin, std::uint32_t end, float least, Candidate* out) {
+  std::uint32_t found = 0;
+  for (std::uint32_t i = begin; i < end; ++i) {
+    if (!(logits[i] < least)) out[found++] = {{static_cast<std::int32_t>(i)}, logits[i]};
+  }
+  return found;
 }
 
 std::uint32_t top(const float* logits, std::uint32_t n, std::uint32_t k, Candidate* out) {
@@ -38,11 +52,12 @@ std::uint32_t top(const float* logits, std::uint32_t n, std::uint32_t k, Candida
   return best.sort();
 }
 
-float exp_sum(const float* x, float max, std::uint32_t n, float* out) {
+float exp_sum(const float* x, float factor, float max, std::uint32_t n, float* out) {
   Lanes sum;
   for (std::uint32_t i = 0; i < n; ++i) {
-    out[i] = exp(x[i] - max);
-    sum[i] = sum[i] + out[i];
+    const float power = exp(x[i] * factor - max);
+    sum[i] = sum[i] + power;
+    if (out != nullptr) out[i] = power;
   }
   return sum.sum();
 }

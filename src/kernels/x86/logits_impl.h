@@ -9,7 +9,7 @@
 namespace octavo::OCTAVO_ISA {
 
 /// The largest number of a row; NaN is passed over. A maximum has no order, so four chains run side by side.
-static inline float largest_of(const float* x, std::uint32_t n) {
+static inline float max_of(const float* x, std::uint32_t n) {
   const V16f lowest = broadcast(-__builtin_inff());
   V16f a = lowest, b = lowest, c = lowest, d = lowest;
   std::uint32_t i = 0;
@@ -27,7 +27,7 @@ static inline float largest_of(const float* x, std::uint32_t n) {
 }
 
 float log_sum_exp(const float* logits, std::uint32_t n) {
-  const float max_logit = largest_of(logits, n);
+  const float max_logit = max_of(logits, n);
   const V16f shift = broadcast(max_logit);
   V16f total = zero();
   std::uint32_t i = 0;
@@ -39,18 +39,52 @@ float log_sum_exp(const float* logits, std::uint32_t n) {
   return max_logit + ref::log(sum(total));
 }
 
-TokenId argmax(const float* logits, std::uint32_t n) {
-  const float best = largest_of(logits, n);
-  const V16f wanted = broadcast(best);
-  std::uint32_t i = 0;
-  for (; i + 16 <= n; i += 16) {
-    const std::uint32_t found = mask_bits(equal(load(logits + i), wanted));
-    if (found != 0) return {static_cast<std::int32_t>(i) + __builtin_ctz(found)};
+Candidate largest(const float* logits, std::uint32_t n, float* chunk_max) {
+  const V16f lowest = broadcast(-__builtin_inff()), infinity = broadcast(__builtin_inff()), ones = broadcast(1.0F);
+  V16f numbers = ones;  // lanes become 0 where one is not
+  bool all_numbers = true;
+  float best = -__builtin_inff();
+  std::uint32_t best_begin = 0;
+  for (std::uint32_t begin = 0; begin < n; begin += kLogitChunk) {
+    const std::uint32_t end = n - begin < kLogitChunk ? n : begin + kLogitChunk;
+    V16f maxima = lowest;
+    std::uint32_t i = begin;
+    for (; i + 16 <= end; i += 16) {
+      const V16f x = load(logits + i);
+      maxima = max(x, maxima);
+      numbers = keep(less(x, infinity), numbers);
+    }
+    float chunk = largest(maxima);
+    for (; i < end; ++i) {
+      chunk = logits[i] > chunk ? logits[i] : chunk;
+      all_numbers = all_numbers && logits[i] < __builtin_inff();
+    }
+    chunk_max[begin / kLogitChunk] = chunk;
+    if (chunk > best) {
+      best = chunk;
+      best_begin = begin;
+    }
   }
-  for (; i < n; ++i) {
-    if (logits[i] == best) return {static_cast<std::int32_t>(i)};
+  std::uint32_t id = best_begin;
+  while (id + 1 < n && logits[id] != best) ++id;
+  if (logits[id] != best) id = 0;  // nothing but NaN
+  all_numbers = all_numbers && mask_bits(equal(numbers, ones)) == 0xFFFF;
+  return {{static_cast<std::int32_t>(id)}, all_numbers ? logits[id] : __builtin_nanf("")};
+}
+
+std::uint32_t not_below(const float* logits, std::uint32_t begin, std::uint32_t end, float least, Candidate* out) {
+  const V16f threshold = broadcast(least);
+  std::uint32_t found = 0;
+  const auto take = [&](std::uint32_t i) { out[found++] = {{static_cast<std::int32_t>(i)}, logits[i]}; };
+  std::uint32_t i = begin;
+  for (; i + 16 <= end; i += 16) {
+    std::uint32_t hits = mask_bits(less(load(logits + i), threshold)) ^ 0xFFFFU;
+    for (; hits != 0; hits &= hits - 1) take(i + static_cast<std::uint32_t>(__builtin_ctz(hits)));
   }
-  return {0};
+  for (; i < end; ++i) {
+    if (!(logits[i] < least)) take(i);
+  }
+  return found;
 }
 
 std::uint32_t top(const float* logits, std::uint32_t n, std::uint32_t k, Candidate* out) {
@@ -69,22 +103,27 @@ std::uint32_t top(const float* logits, std::uint32_t n, std::uint32_t k, Candida
   return best.sort();
 }
 
-float exp_sum(const float* x, float max, std::uint32_t n, float* out) {
-  const V16f shift = broadcast(max);
+template <bool kStore>
+static inline float exp_sum_of(const float* x, float factor, float max, std::uint32_t n, float* out) {
+  const V16f scale = broadcast(factor), shift = broadcast(max);
   V16f total = zero();
   std::uint32_t i = 0;
   for (; i + 16 <= n; i += 16) {
-    const V16f weights = exp(sub(load(x + i), shift));
-    store(out + i, weights);
-    total = add(total, weights);
+    const V16f powers = exp(sub(mul(load(x + i), scale), shift));
+    if constexpr (kStore) store(out + i, powers);
+    total = add(total, powers);
   }
   if (i < n) {
     const M16 present = lanes_between(0, static_cast<std::int32_t>(n - i));
-    const V16f weights = keep(present, exp(sub(load_first(x + i, n - i), shift)));
-    store_first(out + i, weights, n - i);
-    total = add(total, weights);
+    const V16f powers = keep(present, exp(sub(mul(load_first(x + i, n - i), scale), shift)));
+    if constexpr (kStore) store_first(out + i, powers, n - i);
+    total = add(total, powers);
   }
   return sum(total);
+}
+
+float exp_sum(const float* x, float factor, float max, std::uint32_t n, float* out) {
+  return out == nullptr ? exp_sum_of<false>(x, factor, max, n, out) : exp_sum_of<true>(x, factor, max, n, out);
 }
 
 }  // namespace octavo::OCTAVO_ISA

@@ -40,7 +40,8 @@ TEST_F(Logits, SumsHaveTheBitsOfRefAndTheValueOfTheFormula) {
     float want_sum = 0, want_log = 0;
     for (const Kernels* kernels : tables_under_test()) {
       const float log_sum = kernels->log_sum_exp(logits.data(), n);
-      const float exp_sum = kernels->exp_sum(logits.data(), 3.25F, n, got.data());
+      const float exp_sum = kernels->exp_sum(logits.data(), 1.0F, 3.25F, n, got.data());
+      EXPECT_EQ(kernels->exp_sum(logits.data(), 1.0F, 3.25F, n, nullptr), exp_sum) << kernels->name;
       EXPECT_NEAR(log_sum, std::log(sum), 1e-5 * std::max(1.0L, std::abs(std::log(sum))));
       EXPECT_NEAR(exp_sum, sum * std::exp(-3.25L), 2e-4L * sum * std::exp(-3.25L));
       if (want.empty()) {
@@ -68,19 +69,54 @@ TEST_F(Logits, ANumberThatIsNotFiniteShowsInTheLogSum) {
   }
 }
 
-TEST_F(Logits, ArgmaxTakesTheLowestIdOfEquals) {
+TEST_F(Logits, LargestIsTheLowestIdOfEqualsAndTellsOfEveryChunk) {
   for (const Kernels* kernels : tables_under_test()) {
     for (const std::uint32_t n : kLengths) {
       std::vector<float> logits = random_.row(n);
       for (float& x : logits) x = std::round(x * 2);  // many ties
-      if (n > 4) logits[random_.below(n)] = kNan;
-      const auto best = sorted(logits);
-      EXPECT_EQ(kernels->argmax(logits.data(), n), best[0].id) << kernels->name << ", n = " << n;
+      std::vector<float> chunks((n + kLogitChunk - 1) / kLogitChunk + 1, -7);
+      const Candidate best = kernels->largest(logits.data(), n, chunks.data());
+      EXPECT_EQ(best.id, sorted(logits)[0].id) << kernels->name << ", n = " << n;
+      EXPECT_EQ(best.logit, sorted(logits)[0].logit);
+      for (std::uint32_t c = 0; c + 1 < chunks.size(); ++c) {
+        const auto end = logits.begin() + std::min(n, (c + 1) * kLogitChunk);
+        EXPECT_EQ(chunks[c], *std::max_element(logits.begin() + c * kLogitChunk, end)) << kernels->name;
+      }
+      EXPECT_EQ(chunks.back(), -7);
+      for (const float bad : {kNan, kInf}) {
+        std::vector<float> broken = logits;
+        broken[random_.below(n)] = bad;
+        EXPECT_TRUE(std::isnan(kernels->largest(broken.data(), n, chunks.data()).logit)) << kernels->name;
+      }
     }
-    const std::vector<float> zeros = {-1.0F, -0.0F, 0.0F}, nothing = {kNan, -kInf, -kInf}, nans(40, kNan);
-    EXPECT_EQ(kernels->argmax(zeros.data(), 3).value, 1) << kernels->name;
-    EXPECT_EQ(kernels->argmax(nothing.data(), 3).value, 1) << kernels->name;
-    EXPECT_EQ(kernels->argmax(nans.data(), 40).value, 0) << kernels->name;
+    float chunk = 0;
+    const std::vector<float> zeros = {-1.0F, -0.0F, 0.0F}, nothing(40, -kInf);
+    EXPECT_EQ(kernels->largest(zeros.data(), 3, &chunk).id.value, 1) << kernels->name;
+    EXPECT_EQ(kernels->largest(nothing.data(), 40, &chunk).id.value, 0) << kernels->name;
+    EXPECT_EQ(kernels->largest(nothing.data(), 40, &chunk).logit, -kInf) << kernels->name;
+  }
+}
+
+TEST_F(Logits, NotBelowKeepsIdsInOrder) {
+  for (const std::uint32_t n : kLengths) {
+    std::vector<float> logits = random_.row(n);
+    for (float& x : logits) x = random_.below(50) == 0 ? -kInf : std::round(x * 4) / 4;
+    for (const float least : {-kInf, -1.0F, 0.75F, 100.0F}) {
+      const std::uint32_t begin = random_.below(n), end = begin + random_.below(n - begin + 1);
+      std::vector<std::int32_t> want;
+      for (std::uint32_t i = begin; i < end; ++i) {
+        if (logits[i] >= least) want.push_back(static_cast<std::int32_t>(i));
+      }
+      for (const Kernels* kernels : tables_under_test()) {
+        std::vector<Candidate> got(want.size() + 1, Candidate{{-7}, 0});
+        ASSERT_EQ(kernels->not_below(logits.data(), begin, end, least, got.data()), want.size()) << kernels->name;
+        EXPECT_EQ(got.back().id.value, -7);
+        for (std::size_t i = 0; i < want.size(); ++i) {
+          ASSERT_EQ(got[i].id.value, want[i]) << kernels->name;
+          ASSERT_EQ(got[i].logit, logits[static_cast<std::size_t>(want[i])]);
+        }
+      }
+    }
   }
 }
 

@@ -59,7 +59,7 @@ TEST_F(RowOps, EveryTableGivesTheBitsOfRef) {
       expect_same(row, [&](const Kernels& k, float* x) { k.soft_cap(x, 30.0F, n); });
       expect_same(row, [&](const Kernels& k, float* x) { k.gated(Activation::kSilu, x, other.data(), n, x); });
       expect_same(row, [&](const Kernels& k, float* x) { k.gated(Activation::kGeluTanh, x, other.data(), n, x); });
-      expect_same(row, [&](const Kernels& k, float* x) { k.exp_sum(x, 1.5F, n, x); });
+      expect_same(row, [&](const Kernels& k, float* x) { k.exp_sum(x, 0.7F, 1.5F, n, x); });
     }
   }
 }

@@ -31,7 +31,8 @@ const Kernels kEmulatedAvx512 = {.name = "avx512 (emulated)",
                                  .attend = avx512::attend,
                                  .merge = avx512::merge,
                                  .log_sum_exp = avx512::log_sum_exp,
-                                 .argmax = avx512::argmax,
+                                 .largest = avx512::largest,
+                                 .not_below = avx512::not_below,
                                  .top = avx512::top,
                                  .exp_sum = avx512::exp_sum};
 
