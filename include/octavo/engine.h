@@ -45,6 +45,7 @@ struct EngineReport {
   KvType kv_type = KvType::kBF16;
   WeightsReport weights;
   std::uint64_t packed_weights_bytes = 0, activation_bytes = 0, kv_bytes = 0;
+  std::uint64_t step_weights_bytes = 0;  // that a step with logits reads: all but an embedding table of its own
   std::uint64_t kv_bytes_per_token = 0;  // what the pool charges, padding included
   std::uint32_t block_tokens = 0, num_blocks = 0, num_groups = 0;
   KvMemory kv_memory = KvMemory::kPaged;

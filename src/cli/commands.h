@@ -21,7 +21,8 @@ Command tokenize_command(CLI::App& program);
 Command template_command(CLI::App& program);
 Command score_command(CLI::App& program);
 Command bench_command(CLI::App& program);
-Command bench_kv_command(CLI::App& bench);  // a subcommand of it
+Command bench_kernels_command(CLI::App& bench);  // subcommands of it
+Command bench_kv_command(CLI::App& bench);
 Command probe_command(CLI::App& program);
 Command trace_command(CLI::App& program);
 

@@ -5,8 +5,11 @@
 
 #include <iostream>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cli/commands.h"
+#include "cli/format.h"
 #include "cli/jsonl.h"
 
 namespace octavo {
@@ -14,39 +17,80 @@ namespace {
 
 struct ProbeOptions {
   std::uint32_t threads = 0;
+  std::vector<std::string> working_sets;
   bool json = false;
 };
+
+Json to_json(const PeakRate& peak) {
+  return {{"kind", peak.kind},
+          {"gops_one", peak.one},
+          {"gops_one_median", peak.one_median},
+          {"gops_all", peak.all},
+          {"gops_all_median", peak.all_median}};
+}
 
 Json to_json(const ProbeReport& report) {
   Json reads = Json::array();
   for (const ReadRate& rate : report.read) {
-    reads.push_back({{"threads", rate.threads}, {"gbytes_per_s", rate.gbytes_per_s}});
+    reads.push_back({{"working_set_bytes", rate.working_set_bytes},
+                     {"threads", rate.threads},
+                     {"gbytes_per_s", rate.best},
+                     {"gbytes_per_s_median", rate.median}});
   }
   return {{"cpu", report.cpu},
           {"threads", report.threads},
-          {"int8_kind", report.int8_kind},
-          {"int8_gops_one", report.int8_gops_one},
-          {"int8_gops_all", report.int8_gops_all},
-          {"f32_kind", report.f32_kind},
-          {"f32_gflops_one", report.f32_gflops_one},
-          {"f32_gflops_all", report.f32_gflops_all},
-          {"read", reads}};
+          {"int8", to_json(report.int8)},
+          {"bf16", to_json(report.bf16)},
+          {"f32", to_json(report.f32)},
+          {"read", reads},
+          {"empty_region_us", {{"min", report.empty_region.min_us}, {"median", report.empty_region.median_us}}},
+          {"joined_region_us", {{"min", report.joined_region.min_us}, {"median", report.joined_region.median_us}}}};
+}
+
+void print_table(const ProbeReport& report) {
+  fmt::print("{}\n\n{:<22}{:>9}{:>10}{:>10}\n", report.cpu, "", "threads", "best", "median");
+  const auto print_peak = [&](const char* name, const PeakRate& peak) {
+    const auto line = [&](std::uint32_t threads, double best, double median) {
+      fmt::print("{:<22}{:>9}{:>10.1f}{:>10.1f}   {}\n", name, threads, best, median, peak.kind);
+    };
+    line(1, peak.one, peak.one_median);
+    if (report.threads > 1) line(report.threads, peak.all, peak.all_median);
+  };
+  print_peak("int8, Gop/s", report.int8);
+  print_peak("bf16, Gflop/s", report.bf16);
+  print_peak("f32, Gflop/s", report.f32);
+  for (const ReadRate& rate : report.read) {
+    fmt::print("{:<22}{:>9}{:>10.1f}{:>10.1f}\n", fmt::format("read {}, GB/s", human_bytes(rate.working_set_bytes)),
+               rate.threads, rate.best, rate.median);
+  }
+  for (const auto& [name, cost] :
+       {std::pair{"empty region, us", report.empty_region}, std::pair{"joined region, us", report.joined_region}}) {
+    fmt::print("{:<22}{:>9}{:>10.2f}{:>10.2f}\n", name, report.threads, cost.min_us, cost.median_us);
+  }
+}
+
+Error of_working_set(Error error) {
+  error.message = "--working-set: " + error.message;
+  return error;
 }
 
 Result<> run_probe(const ProbeOptions& options) {
-  OCTAVO_TRY(const ProbeReport report, probe(options.threads));
-  if (options.json) {
-    std::cout << dump(to_json(report)) << std::endl;
-    return Ok{};
+  ProbeConfig config;
+  config.threads = options.threads;
+  for (const std::string& text : options.working_sets) {
+    const Result<std::uint64_t> bytes = parse_bytes(text);
+    if (!bytes) return of_working_set(bytes.error());
+    if (*bytes < 64) {
+      return of_working_set({ErrorCode::kInvalidArgument, fmt::format("{} is less than 64 bytes", text), ""});
+    }
+    config.working_sets.push_back(*bytes);
   }
-  fmt::print("{}, {} threads\n", report.cpu, report.threads);
-  fmt::print("int8   {:8.1f} Gop/s    on one thread, {:8.1f} on all   ({})\n", report.int8_gops_one,
-             report.int8_gops_all, report.int8_kind);
-  fmt::print("f32    {:8.1f} Gflop/s  on one thread, {:8.1f} on all   ({})\n", report.f32_gflops_one,
-             report.f32_gflops_all, report.f32_kind);
-  for (const ReadRate& rate : report.read) {
-    fmt::print("read   {:8.1f} GB/s     on {} thread{}\n", rate.gbytes_per_s, rate.threads,
-               rate.threads == 1 ? "" : "s");
+  const Result<ProbeReport> report = probe(config);
+  if (!report) return of_working_set(report.error());
+  if (options.json) {
+    std::cout << dump(to_json(*report)) << std::endl;
+  } else {
+    print_table(*report);
   }
   return Ok{};
 }
@@ -55,9 +99,14 @@ Result<> run_probe(const ProbeOptions& options) {
 
 Command probe_command(CLI::App& program) {
   auto options = std::make_shared<ProbeOptions>();
-  CLI::App* app = program.add_subcommand("probe", "Measure this machine's peaks: int8, f32 and reading memory");
+  CLI::App* app =
+      program.add_subcommand("probe", "Measure this machine's peaks: arithmetic, reading memory, parallel regions");
   app->add_option("--threads", options->threads, "default: the cores this process may use")
       ->check(CLI::Range(1U, 1024U));
+  app->add_option("--working-set", options->working_sets,
+                  "sizes to read again and again, like 98MB,1.2GiB (default: from the first cache to beyond the last)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app->add_flag("--json", options->json, "print JSON");
   return {app, [options] { return run_probe(*options); }};
 }

@@ -66,7 +66,10 @@ Result<> take_memory(const EngineConfig& config, const Checkpoint& checkpoint, c
   r.weights = std::move(loaded.weights);
   r.pack_check = std::move(loaded.check);
   report.weights = std::move(loaded.report);
-  report.packed_weights_bytes = r.weights->bytes();
+  report.packed_weights_bytes = report.step_weights_bytes = r.weights->bytes();
+  if (const PackedMatrix& table = r.weights->embedding; table.panels != r.weights->head.panels) {
+    report.step_weights_bytes -= table.num_panels() * table.panel_bytes;
+  }
   report.fingerprint = fingerprint_of(loaded.source_sha256, config);
 
   const KvGroups groups = plan_groups(kv_shapes(r.spec), config.kv_type, config.block_tokens);

@@ -1,29 +1,25 @@
 #include "octavo/probe.h"
 
-#include <algorithm>
-#include <barrier>
-#include <chrono>
-#include <cstring>
-#include <fstream>
-#include <functional>
-#include <thread>
-#include <vector>
+#include <immintrin.h>
 
-#include "base/memory.h"
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <utility>
+
 #include "base/thread_pool.h"
 #include "base/topology.h"
 #include "kernels/cpu_features.h"
 #include "probe/bursts.h"
+#include "probe/measure.h"
 
 namespace octavo {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Seconds = std::chrono::duration<double>;
-
-constexpr Seconds kBurst{0.04};
-constexpr int kBursts = 5;
-constexpr std::uint64_t kReadBytes = 512ULL << 20U;  // beyond any last-level cache a thread has to itself
+constexpr std::uint32_t kBursts = 15;
+constexpr double kBurstSeconds = 0.01;
+constexpr std::uint64_t kKiB = 1024, kMiB = kKiB * kKiB;
+constexpr std::uint64_t kSmallestSet = 4 * kKiB;  // a few vectors for each thread
 
 std::string cpu_name() {
   std::ifstream info("/proc/cpuinfo");
@@ -34,82 +30,78 @@ std::string cpu_name() {
   return "unknown CPU";
 }
 
-/// The best of several: seconds from the common start of all threads to the end of the slowest.
-double best_seconds(std::uint32_t threads, const std::function<void(std::uint32_t thread)>& work) {
-  Clock::time_point begin;
-  double best = 1e30;
-  std::barrier start(static_cast<std::ptrdiff_t>(threads), [&]() noexcept { begin = Clock::now(); });
-  std::barrier end(static_cast<std::ptrdiff_t>(threads),
-                   [&]() noexcept { best = std::min(best, Seconds(Clock::now() - begin).count()); });
-  const auto bursts = [&](std::uint32_t thread) {
-    for (int i = 0; i < kBursts; ++i) {
-      start.arrive_and_wait();
-      work(thread);
-      end.arrive_and_wait();
-    }
+PeakRate peak(const Burst& burst, std::uint32_t threads) {
+  const auto gops = [&](double iterations, double seconds) {
+    return 1e-9 * iterations * static_cast<double>(burst.ops_per_iteration) / seconds;
   };
-  std::vector<std::thread> others;
-  for (std::uint32_t thread = 1; thread < threads; ++thread) others.emplace_back(bursts, thread);
-  bursts(0);
-  for (std::thread& other : others) other.join();
-  return best;
+  constexpr std::uint64_t kIterations = 1024;
+  const Spread one = time_bursts(kBursts * kBurstSeconds, kBurstSeconds, [&] { burst.run(kIterations); });
+  const auto many = static_cast<std::uint64_t>(kBurstSeconds / one.min * kIterations);
+  const Spread all = time_threads(threads, kBursts, [&](std::uint32_t) { burst.run(many); });
+  const double total = static_cast<double>(many) * threads;
+  return {burst.kind, gops(kIterations, one.min), gops(kIterations, one.median), gops(total, all.min),
+          gops(total, all.median)};
 }
 
-/// Operations per second, in 1e9.
-double gops(const Burst& burst, std::uint32_t threads) {
-  std::uint64_t iterations = 1024;
-  for (Seconds taken{0}; taken < kBurst / 4; iterations *= 2) {  // how many make a burst
-    const auto begin = Clock::now();
-    burst.run(iterations);
-    taken = Clock::now() - begin;
+/// Regions come in tight rows, as the layers of a step do: workers spin and do not park.
+template <class Body>
+RegionCost region_cost(ThreadPool& pool, const Body& body) {
+  const Spread seconds = time_bursts(0.05, 50e-6, [&] { pool.run(pool.size(), body); });
+  return {1e6 * seconds.min, 1e6 * seconds.median};
+}
+
+/// From the first cache to beyond the last.
+std::vector<std::uint64_t> default_working_sets() {
+  const std::uint64_t most = std::min(512 * kMiB, available_memory_bytes() / 4);
+  std::vector<std::uint64_t> sets;
+  for (const std::uint64_t bytes : {16 * kKiB, 256 * kKiB, 4 * kMiB, 32 * kMiB, 128 * kMiB, 512 * kMiB}) {
+    if (bytes < most) sets.push_back(bytes);
   }
-  const double seconds = best_seconds(threads, [&](std::uint32_t) { burst.run(iterations); });
-  return 1e-9 * static_cast<double>(iterations * burst.ops_per_iteration) * threads / seconds;
-}
-
-ReadRate read_rate(const AlignedBuffer& buffer, std::uint32_t threads) {
-  const std::uint64_t share = buffer.size() / threads / 64 * 64;
-  const double seconds = best_seconds(threads, [&](std::uint32_t thread) {
-    volatile std::uint64_t sum = read_memory(buffer.as<std::uint64_t>() + thread * share / 8, share);
-    (void)sum;
-  });
-  return {threads, 1e-9 * static_cast<double>(share * threads) / seconds};
+  sets.push_back(std::max(most, kSmallestSet));
+  return sets;
 }
 
 }  // namespace
 
-double ProbeReport::peak_read_gbytes_per_s() const {
-  double best = 0;
-  for (const ReadRate& rate : read) best = std::max(best, rate.gbytes_per_s);
-  return best;
-}
+Result<ProbeReport> probe(const ProbeConfig& config) {
+  const std::uint32_t threads = config.threads == 0 ? usable_cores() : config.threads;
+  std::vector<std::uint64_t> sets = config.working_sets.empty() ? default_working_sets() : config.working_sets;
+  std::sort(sets.begin(), sets.end());
+  OCTAVO_TRY(const AlignedBuffer buffer, written_buffer(std::max(sets.back(), kSmallestSet * threads)));
 
-Result<ProbeReport> probe(std::uint32_t threads) {
-  if (threads == 0) threads = usable_cores();
   const CpuFeatures cpu = detect_cpu();
   const bool zmm = cpu.os_zmm && cpu.avx512f && cpu.avx512bw, ymm = cpu.os_ymm && cpu.avx2;
-  const Burst& int8 = zmm && cpu.avx512vnni ? avx512::kInt8 : ymm ? avx2::kInt8 : portable::kInt8;
-  const Burst& f32 = zmm ? avx512::kF32 : ymm && cpu.fma ? avx2::kF32 : portable::kF32;
-
-  const std::uint64_t bytes = std::min(kReadBytes, available_memory_bytes() / 4);
-  if (bytes < (16ULL << 20U)) {
-    return Error{ErrorCode::kExhausted, "probing needs 64 MiB of free memory", ""};
-  }
   ProbeReport report;
   report.cpu = cpu_name();
   report.threads = threads;
-  report.int8_kind = int8.kind;
-  report.f32_kind = f32.kind;
-  report.int8_gops_one = gops(int8, 1);
-  report.int8_gops_all = gops(int8, threads);
-  report.f32_gflops_one = gops(f32, 1);
-  report.f32_gflops_all = gops(f32, threads);
-
-  AlignedBuffer buffer(bytes);
-  std::memset(buffer.data(), 1, bytes);  // real pages, not the kernel's one page of zeros
-  for (std::uint32_t n = 1; n < threads; n *= 2) report.read.push_back(read_rate(buffer, n));
-  report.read.push_back(read_rate(buffer, threads));
+  report.int8 = peak(zmm && cpu.avx512vnni ? avx512::kInt8 : ymm ? avx2::kInt8 : portable::kInt8, threads);
+  report.f32 = peak(zmm ? avx512::kF32 : ymm && cpu.fma ? avx2::kF32 : portable::kF32, threads);
+  report.bf16 = report.f32;  // widened: a shift or a mask, then f32; some CPUs' own instruction is slower than that
+  if (missing_for_avx512bf16(cpu).empty()) {
+    PeakRate own = peak(avx512bf16::kBf16, threads);
+    if (own.one > report.bf16.one) report.bf16 = std::move(own);
+  }
+  for (const std::uint64_t bytes : sets) {
+    report.read.push_back(read_rate(buffer, bytes, 1));
+    for (std::uint32_t n = 2; n < threads && bytes == sets.back(); n *= 2) {
+      report.read.push_back(read_rate(buffer, bytes, n));
+    }
+    if (threads > 1) report.read.push_back(read_rate(buffer, bytes, threads));
+  }
+  ThreadPool pool(threads);
+  report.empty_region = region_cost(pool, [](std::uint32_t /*tile*/, std::uint32_t /*worker*/) {});
+  std::atomic<std::uint64_t> joined{0};  // of all regions so far
+  report.joined_region = region_cost(pool, [&](std::uint32_t /*tile*/, std::uint32_t /*worker*/) {
+    const std::uint64_t all = joined.fetch_add(1) / threads * threads + threads;
+    while (joined.load() < all) _mm_pause();
+  });
   return report;
+}
+
+Result<ReadRate> probe_read(std::uint64_t working_set_bytes, std::uint32_t threads) {
+  if (threads == 0) threads = usable_cores();
+  OCTAVO_TRY(const AlignedBuffer buffer, written_buffer(std::max(working_set_bytes, kSmallestSet * threads)));
+  return read_rate(buffer, working_set_bytes, threads);
 }
 
 }  // namespace octavo

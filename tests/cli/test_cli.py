@@ -59,7 +59,13 @@ def test_help_and_version_everywhere(sub):
     (["tokenize"], ["MODEL"]),
     (["template"], ["--jsonl"]),
     (["score", "smollm2"], ["--jsonl"]),
-    (["bench", "--batch", "0"], ["--batch"]),
+    (["bench", "batched", "--streams", "0"], ["--streams"]),
+    (["bench", "--threads", "1", "decode", "smollm2"], ["--threads", "bench decode --threads"]),
+    (["bench", "kernels", "--formats", "Q9_9"], ["--formats", "Q9_9", "Q4_K"]),
+    (["bench", "kernels", "--inputs", "300"], ["--inputs", "256"]),
+    (["bench", "kernels", "--head-dims", "72"], ["--head-dims", "16"]),
+    (["probe", "--working-set", "12 parsecs"], ["--working-set", "parsecs"]),
+    (["probe", "--working-set", "8"], ["--working-set", "64"]),
     (["trace"], ["FILE"]),
 ])
 def test_wrong_use_is_one_line_and_exit_code_2(args, words):
@@ -197,12 +203,3 @@ def test_chat_over_a_pipe():
 
 def test_chat_with_a_base_model_names_the_flag():
     assert_refused(octavo("chat", "gemma3-270m", stdin="Hello\n"), 1, "--chat-template")
-
-
-def test_bench_tells_speed_beside_its_limit():
-    run = octavo("bench", "smollm2", "--prefill", 16, "--decode", 4, "--batch", "1,2", "--repeats", 1, "--json")
-    assert run.returncode == 0, run.stderr
-    results = json.loads(run.stdout)["results"]
-    assert [(row["test"], row["batch"]) for row in results] == [
-        ("prefill 16", 1), ("decode 4", 1), ("decode 4", 2)]
-    assert all(row["tokens_per_s"] > 0 and row["int8_share"] > 0 for row in results)

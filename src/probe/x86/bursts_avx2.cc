@@ -39,6 +39,23 @@ void f32(std::uint64_t iterations) {
 
 }  // namespace
 
+std::uint64_t read_memory(const std::uint64_t* words, std::uint64_t bytes) {
+  __m256i sums[8];
+  for (__m256i& sum : sums) sum = _mm256_setzero_si256();
+  const auto* vectors = reinterpret_cast<const __m256i*>(words);
+  const std::uint64_t count = bytes / sizeof(__m256i);  // even
+  std::uint64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+#pragma GCC unroll 8
+    for (std::uint64_t j = 0; j < 8; ++j) sums[j] = _mm256_add_epi64(sums[j], _mm256_load_si256(vectors + i + j));
+  }
+  for (; i < count; ++i) sums[0] = _mm256_add_epi64(sums[0], _mm256_load_si256(vectors + i));
+  for (int j = 1; j < 8; ++j) sums[0] = _mm256_add_epi64(sums[0], sums[j]);
+  alignas(32) std::uint64_t lanes[4];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), sums[0]);
+  return lanes[0] + lanes[1] + lanes[2] + lanes[3];
+}
+
 const Burst kInt8{"AVX2 maddubs", kChains * 32 * 2, int8};
 const Burst kF32{"AVX2 FMA", kChains * 8 * 2, f32};
 

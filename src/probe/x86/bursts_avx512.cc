@@ -37,6 +37,26 @@ void f32(std::uint64_t iterations) {
 
 }  // namespace
 
+std::uint64_t read_memory(const std::uint64_t* words, std::uint64_t bytes) {
+  __m512i sums[8];
+  for (__m512i& sum : sums) sum = _mm512_setzero_si512();
+  const std::uint64_t count = bytes / sizeof(__m512i);
+  std::uint64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+#pragma GCC unroll 8
+    for (std::uint64_t j = 0; j < 8; ++j) {
+      sums[j] = _mm512_add_epi64(sums[j], _mm512_load_si512(words + 8 * (i + j)));
+    }
+  }
+  for (; i < count; ++i) sums[0] = _mm512_add_epi64(sums[0], _mm512_load_si512(words + 8 * i));
+  for (int j = 1; j < 8; ++j) sums[0] = _mm512_add_epi64(sums[0], sums[j]);
+  alignas(64) std::uint64_t lanes[8];
+  _mm512_store_si512(lanes, sums[0]);
+  std::uint64_t sum = 0;
+  for (const std::uint64_t lane : lanes) sum += lane;
+  return sum;
+}
+
 const Burst kInt8{"AVX-512 VNNI", kChains * 64 * 2, int8};
 const Burst kF32{"AVX-512 FMA", kChains * 16 * 2, f32};
 
