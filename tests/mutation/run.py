@@ -38,12 +38,12 @@ MUTANTS = [
 """),
     Mutant(
         "split-by-threads", "splits are merged in order: with several threads, the last comes first",
-        "src/kernels/x86/attention_impl.h",
-        "const float* state = states + std::uint64_t{task.state_begin + split * group + g} * stride;",
-        "const float* state = states + std::uint64_t{task.state_begin + (task.num_splits - 1 - split) * group + g} * stride;"),
+        "src/kernels/x86/attention_entries.h",
+        "task.state_begin} + split * task.states_per_split",
+        "task.state_begin} + (task.num_splits - 1 - split) * task.states_per_split"),
     Mutant(
         "unrounded-prefill-keys", "prefill and decode store the same keys: a chunk cuts off what it should round",
-        "src/kernels/x86/attention_impl.h",
+        "src/kernels/x86/attention_entries.h",
         "const V16f key = load(k + from + d, lanes), value",
         "const V16f exact = load(k + from + d, lanes), key = row.num_tokens > 1 ? odd_bf16(exact) : exact, value"),
     Mutant(
