@@ -29,7 +29,8 @@ using Progress = std::function<void(const char* what, std::uint64_t done, std::u
 
 /// Where the packed weights are, and how they got there.
 struct WeightsReport {
-  std::string pack;     // the pack cache's file that is mapped; empty: they are in memory
+  std::string pack;     // the pack cache's file that they come from; empty: packed into memory
+  bool mapped = false;  // they are that file's own pages, shared with other processes; small ones are copied
   bool cached = false;  // it was there before this start
   std::string notice;   // why there is no such file, or why it had to be made anew; empty: nothing to tell
   std::chrono::milliseconds took{};

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <future>
 #include <optional>
 #include <span>
@@ -105,17 +107,36 @@ PackCache::Waiting tell_waiting(const Progress& progress, std::uint64_t total) {
   };
 }
 
-LoadedWeights mapped(const WeightsPlan& plan, std::shared_ptr<const PackFile> pack) {
+/// File pages are small where the kernel keeps no large ones, which costs decode a tenth or more: up to this size, a
+/// copy in huge pages is worth the tenths of a second and the memory that it takes. Larger packs are mapped, and
+/// shared.
+constexpr std::uint64_t kMostCopiedBytes = std::uint64_t{256} << 20;
+
+WeightStorage copy_of(std::span<const std::byte> packed, ThreadPool& pool) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  const auto copy = std::make_shared<AlignedBuffer>(packed.size());
+  pool.run(static_cast<std::uint32_t>((packed.size() + kPiece - 1) / kPiece), [&](std::uint32_t i, std::uint32_t) {
+    const std::size_t begin = i * kPiece, bytes = std::min(kPiece, packed.size() - begin);
+    std::memcpy(copy->data() + begin, packed.data() + begin, bytes);
+  });
+  return {copy, copy->data()};
+}
+
+LoadedWeights from_pack(const WeightsPlan& plan, const std::shared_ptr<const PackFile>& pack, ThreadPool& pool) {
   LoadedWeights loaded;
-  loaded.weights = std::make_unique<Weights>(plan.bind(pack->packed().data(), pack));
+  const std::span<const std::byte> packed = pack->packed();
+  loaded.report.mapped = packed.size() > kMostCopiedBytes;
+  const WeightStorage storage = loaded.report.mapped ? WeightStorage(pack, packed.data()) : copy_of(packed, pool);
+  loaded.weights = std::make_unique<Weights>(plan.bind(static_cast<const std::byte*>(storage.get()), storage));
   loaded.source_sha256 = pack->source_sha256();
   loaded.report.pack = pack->path();
   return loaded;
 }
 
-LoadedWeights mapped_from_before(const WeightsPlan& plan, const Checkpoint& checkpoint, PackFile file) {
+LoadedWeights from_pack_of_before(const WeightsPlan& plan, const Checkpoint& checkpoint, PackFile file,
+                                  ThreadPool& pool) {
   const auto pack = std::make_shared<const PackFile>(std::move(file));
-  LoadedWeights loaded = mapped(plan, pack);
+  LoadedWeights loaded = from_pack(plan, pack, pool);
   loaded.report.cached = true;
   loaded.check = std::make_unique<PackCheck>(pack, checkpoint.files());
   return loaded;
@@ -127,12 +148,12 @@ Result<LoadedWeights> through_cache(const EngineConfig& config, const Checkpoint
   OCTAVO_TRY(const PackCache cache, cache_of(config));
   const PackId id = id_of(checkpoint, plan);
   auto found = cache.find(id);
-  if (found) return mapped_from_before(plan, checkpoint, std::move(*found));
+  if (found) return from_pack_of_before(plan, checkpoint, std::move(*found), pool);
   OCTAVO_TRY(PackCache::Claim claim, cache.claim(id, tell_waiting(progress, plan.bytes())));
-  if (claim.found) return mapped_from_before(plan, checkpoint, std::move(*claim.found));
+  if (claim.found) return from_pack_of_before(plan, checkpoint, std::move(*claim.found), pool);
   packing.emplace(checkpoint, plan, pool, progress);
   OCTAVO_TRY(PackFile packed, packing->keep(*claim.writer, cache, id));
-  LoadedWeights loaded = mapped(plan, std::make_shared<const PackFile>(std::move(packed)));
+  LoadedWeights loaded = from_pack(plan, std::make_shared<const PackFile>(std::move(packed)), pool);
   if (found.error().code != ErrorCode::kNotFound) loaded.report.notice = found.error().message + ": packed again";
   return loaded;
 }

@@ -76,7 +76,7 @@ Result<> take_memory(const EngineConfig& config, const Checkpoint& checkpoint, c
   ForwardLimits limits{budget_cap(config), kMaxLogitRows, config.max_model_len.value_or(r.spec.context_length)};
   report.activation_bytes = Model::activation_bytes(r.spec, *r.weights, limits, r.pool->size());
   // What is mapped counts as available, but is there to stay.
-  const std::uint64_t mapped = report.weights.pack.empty() ? 0 : r.weights->bytes();
+  const std::uint64_t mapped = report.weights.mapped ? r.weights->bytes() : 0;
   const std::uint64_t unclaimed = available_memory_bytes();
   const std::uint64_t available = unclaimed - std::min(unclaimed, mapped);
   if (report.activation_bytes >= available) {
