@@ -55,6 +55,7 @@ std::vector<std::uint32_t> cpus_in_order() {
   std::ranges::stable_sort(cpus,
                            [](const Cpu& a, const Cpu& b) { return a.nth != b.nth ? a.nth < b.nth : a.kind > b.kind; });
   std::vector<std::uint32_t> ids;
+  ids.reserve(cpus.size());
   for (const Cpu& cpu : cpus) ids.push_back(cpu.id);
   return ids;
 }
