@@ -31,6 +31,8 @@ Topology load_topology() {
 
 }  // namespace
 
+std::uint32_t threads_or_cores(std::uint32_t asked) { return asked == 0 ? usable_cores() : asked; }
+
 std::vector<std::uint32_t> cpus_in_order() {
   const Topology topology = load_topology();
   if (topology == nullptr) return {};

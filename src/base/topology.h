@@ -8,6 +8,9 @@ namespace octavo {
 /// Cores this process may use: affinity and cgroup CPU quota, at least 1.
 [[nodiscard]] std::uint32_t usable_cores();
 
+/// How many compute threads to start: as asked, or one for each usable core if that is 0.
+[[nodiscard]] std::uint32_t threads_or_cores(std::uint32_t asked);
+
 /// The CPUs that this process may use, in the order in which pinned threads take them: one hardware thread of each
 /// core, the fastest kind of core first, then the others. Empty if the system does not tell.
 [[nodiscard]] std::vector<std::uint32_t> cpus_in_order();

@@ -21,7 +21,6 @@
 namespace octavo {
 namespace {
 
-constexpr Numerics kAllNumerics[] = {Numerics::kInt8, Numerics::kBF16, Numerics::kF32};
 constexpr std::uint32_t kAny = std::numeric_limits<std::uint32_t>::max();
 
 std::uint64_t bytes_of(const char* flag, const std::string& text) {
@@ -85,7 +84,7 @@ void add_numerics(CLI::App& app, EngineConfig& config) {
   Options options(app, "Numerics");
   options.choice("--kv-type", config.kv_type, {{"bf16", KvType::kBF16}, {"f16", KvType::kF16}, {"f32", KvType::kF32}},
                  "element type of the KV cache (default bf16)");
-  add_numerics_option(app, config.numerics)->group("Numerics");
+  add_numerics_option(app, config.numerics);
 }
 
 void add_memory(CLI::App& app, EngineConfig& config) {
@@ -147,17 +146,10 @@ void add_scheduling(CLI::App& app, EngineConfig& config) {
 
 }  // namespace
 
-CLI::Option* add_numerics_option(CLI::App& app, Numerics& numerics) {
-  return app
-      .add_option_function<std::string>(
-          "--numerics",
-          [&numerics](const std::string& name) {
-            for (const Numerics n : kAllNumerics) {
-              if (name == numerics_name(n)) numerics = n;
-            }
-          },
-          "what linear layers compute in: int8 (default: weights as they are, int8 activations), bf16 or f32")
-      ->check(CLI::IsMember({"int8", "bf16", "f32"}));
+void add_numerics_option(CLI::App& app, Numerics& numerics) {
+  Options(app, "Numerics")
+      .choice("--numerics", numerics, {{"int8", Numerics::kInt8}, {"bf16", Numerics::kBF16}, {"f32", Numerics::kF32}},
+              "what linear layers compute in: int8 (default: weights as they are, int8 activations), bf16 or f32");
 }
 
 void add_engine_options(CLI::App& app, EngineOptions& options, ModelWord word) {

@@ -22,7 +22,7 @@ enum class ModelWord : std::uint8_t { kPositional, kFlagOnly };
 void add_engine_options(CLI::App& app, EngineOptions& options, ModelWord word);
 
 /// --numerics, for commands that pack or load.
-CLI::Option* add_numerics_option(CLI::App& app, Numerics& numerics);
+void add_numerics_option(CLI::App& app, Numerics& numerics);
 
 /// Resolves the model's name and loads it, with progress on stderr.
 [[nodiscard]] Result<std::unique_ptr<Engine>> load_engine(const EngineOptions& options);

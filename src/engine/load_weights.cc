@@ -248,7 +248,7 @@ Result<PackReport> pack_model(const EngineConfig& config, const Progress& progre
       report.took = since(begin);
       return report;
     }
-    ThreadPool pool(config.threads == 0 ? usable_cores() : config.threads);
+    ThreadPool pool(threads_or_cores(config.threads));
     const Packing packing(*checkpoint, plan, pool, progress);
     OCTAVO_TRY(const PackFile pack, packing.keep(*claim.writer, cache, id));
     PackReport report = describe(pack);

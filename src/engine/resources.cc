@@ -205,7 +205,7 @@ Result<std::unique_ptr<EngineResources>> build_resources(const EngineConfig& con
   auto r = std::make_unique<EngineResources>();
   OCTAVO_TRY(r->kernels, select_kernels(environment("OCTAVO_ISA")));
   r->spec = checkpoint.spec();
-  r->pool = std::make_unique<ThreadPool>(config.threads == 0 ? usable_cores() : config.threads,
+  r->pool = std::make_unique<ThreadPool>(threads_or_cores(config.threads),
                                          config.pin_threads ? cpus_in_order() : std::vector<std::uint32_t>());
 
   EngineReport& report = r->report;

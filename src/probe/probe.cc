@@ -64,7 +64,7 @@ std::vector<std::uint64_t> default_working_sets() {
 }  // namespace
 
 Result<ProbeReport> probe(const ProbeConfig& config) {
-  const std::uint32_t threads = config.threads == 0 ? usable_cores() : config.threads;
+  const std::uint32_t threads = threads_or_cores(config.threads);
   std::vector<std::uint64_t> sets = config.working_sets.empty() ? default_working_sets() : config.working_sets;
   std::sort(sets.begin(), sets.end());
   OCTAVO_TRY(const AlignedBuffer buffer, written_buffer(std::max(sets.back(), kSmallestSet * threads)));
@@ -99,7 +99,7 @@ Result<ProbeReport> probe(const ProbeConfig& config) {
 }
 
 Result<ReadRate> probe_read(std::uint64_t working_set_bytes, std::uint32_t threads) {
-  if (threads == 0) threads = usable_cores();
+  threads = threads_or_cores(threads);
   OCTAVO_TRY(const AlignedBuffer buffer, written_buffer(std::max(working_set_bytes, kSmallestSet * threads)));
   return read_rate(buffer, working_set_bytes, threads);
 }

@@ -7,17 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernels/x86/amx_tile_shapes.h"
+
 namespace octavo::amx {
-
-struct alignas(64) TileShapes {
-  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  std::uint16_t row_bytes[16] = {};
-  std::uint8_t rows[16] = {};
-
-  constexpr void set(int first, int last, std::uint8_t num_rows, std::uint16_t bytes) {
-    for (int tile = first; tile <= last; ++tile) rows[tile] = num_rows, row_bytes[tile] = bytes;
-  }
-};
 
 namespace {
 
