@@ -20,7 +20,7 @@ from serving_client import HttpError, Server
 from serving_launch import LlamaServer, Octavo, Running, machine
 
 COMPARED = ("_s", "_ms", "_computed", "seconds")  # endings of the figures whose ratio means something
-TARGET_GAPS = 1.8  # --target-tpot-ms, in medians of the stream's gaps before the long prompt
+TARGET_GAPS = 1.5  # --target-tpot-ms, in medians of the stream's gaps before the long prompt
 
 
 async def run_case(url, name, case, sizes, seed):

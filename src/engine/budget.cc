@@ -61,12 +61,11 @@ std::uint32_t StepBudget::choose(const StepTime& time, std::uint32_t num_streams
   return std::min(std::max(budget, least), limits_.max_tokens);
 }
 
-/// The time that streams have to bear, by prediction. A target is a mean; the promise without one is for every step, so
-/// that the present slack comes off.
+/// The time that streams have to bear, by prediction. A promise is for every step, so that the present slack comes off.
 Nanos StepBudget::longest_step(const StepTime& time, Nanos streams_alone, std::span<const PromptLeft> prompts) const {
-  const Nanos least = kLeastStretch * streams_alone;
-  if (limits_.target_tpot) return std::max(*limits_.target_tpot, least);
-  Nanos longest = std::max(kMostStreamSteps * streams_alone / time.slack(), least);
+  const Nanos promised = limits_.target_tpot.value_or(kMostStreamSteps * streams_alone) / time.slack();
+  Nanos longest = std::max(promised, kLeastStretch * streams_alone);
+  if (limits_.target_tpot) return longest;
   if (!limits_.target_ttft) return longest;
   Nanos ahead{};  // of prompt work, until this prompt is done
   for (const PromptLeft& p : prompts) {

@@ -1,0 +1,68 @@
+// What fits: the memory that a model takes under a configuration, before anything is loaded.
+//
+// The figures come from the code that serves: kv/layout says what a token costs, the engine takes its pool and buffers
+// by the same plan. docs/capacity.md derives each of them.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "octavo/config.h"
+#include "octavo/model_shape.h"
+#include "octavo/result.h"
+
+namespace octavo {
+
+struct MemoryQuestion {
+  EngineConfig engine;                  // KV type, blocks, budgets, strategy; its `model` is not read
+  std::optional<std::uint64_t> memory;  // bytes for everything; none: what this machine (and its cgroup) has available
+  std::uint32_t threads = 0;            // 0: the cores this process may use
+  std::optional<std::uint32_t> batch, length;  // one point: so many sequences of so many tokens
+};
+
+/// Layers of one kind, and what a token costs in them.
+struct KvLayersPlan {
+  std::string kind;  // "full", "window 512", "latent"
+  std::uint32_t layers = 0, num_heads = 0, num_kv_heads = 0, head_dim = 0, window = 0, latent_dim = 0;
+  std::uint64_t bytes_per_token = 0;  // payload, all these layers, within the window
+};
+
+/// One purpose that memory goes to.
+struct MemoryTag {
+  std::string tag;  // "weights", "activations", "kv pool", "code"
+  std::uint64_t bytes = 0;
+  std::string why;  // one line: where the figure comes from
+};
+
+struct MemoryPlan {
+  std::vector<KvLayersPlan> kv_layers;
+  std::uint64_t bytes_per_token = 0;          // payload, all layers
+  std::uint64_t charged_bytes_per_token = 0;  // with padding, as the pool charges it
+  std::uint32_t block_tokens = 0, num_groups = 0, num_blocks = 0;
+  std::uint64_t page_bytes = 0;
+  std::uint64_t weights_bytes = 0;      // resident
+  std::uint64_t activations_bytes = 0;  // step buffers at the token budget
+  std::uint64_t pool_bytes = 0;         // KV
+  std::vector<MemoryTag> tags;          // everything resident, the pool included
+  std::uint64_t memory_bytes = 0;       // the limit
+  std::uint64_t total_bytes = 0;        // sum of the tags
+  std::uint64_t tokens_that_fit = 0;
+  std::uint32_t longest_request = 0;
+
+  // At the asked point, or one sequence of the longest request.
+  std::uint32_t batch = 0, length = 0;
+  std::uint64_t kv_bytes = 0;          // payload of batch x length: exact, windows applied
+  std::uint64_t kv_charged_bytes = 0;  // in whole blocks, padding included
+  std::uint64_t max_batch = 0;         // sequences of `length` that fit at once
+  bool fits = false;                   // weights, buffers and batch x length within memory
+  std::string nearest;                 // where it does not: what would, "batch 3, or length 1,024"
+};
+
+/// Refused by kInvalidArgument: zero or absurd sizes, with the flag, the value and the limit.
+[[nodiscard]] Result<MemoryPlan> plan_memory(const ModelShape& model, const MemoryQuestion& question);
+
+/// The derivation with the numbers filled in, for people.
+[[nodiscard]] std::string explain(const ModelShape& model, const MemoryQuestion& question, const MemoryPlan& plan);
+
+}  // namespace octavo

@@ -1,0 +1,68 @@
+// A server's day in seconds: the scheduler and KV manager that serve, run over a virtual clock with a cost model in
+// place of the executor. Equal inputs give equal reports on every machine.
+#pragma once
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "octavo/config.h"
+#include "octavo/model_shape.h"
+#include "octavo/planner.h"
+#include "octavo/profile.h"
+#include "octavo/result.h"
+#include "octavo/workload.h"
+
+namespace octavo {
+
+/// What a request must keep to be good.
+struct ServiceGoal {
+  std::optional<std::chrono::milliseconds> ttft, tpot, e2e;
+};
+
+struct SimulateConfig {
+  EngineConfig engine;
+  std::optional<std::uint64_t> memory;  // as MemoryQuestion
+  StepCurve steps;                      // what a step costs: step_curve()
+  ServiceGoal goal;
+};
+
+/// min, mean and quantiles of one figure; zeros where nothing was counted.
+struct Spectrum {
+  std::uint64_t count = 0;
+  double mean = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0, max = 0;
+};
+
+struct SimulateReport {
+  MemoryPlan memory;
+  std::uint64_t requests = 0, refused = 0, steps = 0;
+  double seconds = 0;  // of virtual time, first arrival to last token
+  Spectrum ttft_ms, tpot_ms, itl_ms, e2e_ms, queue_ms;
+  double output_tokens_per_s = 0, total_tokens_per_s = 0, requests_per_s = 0;
+  double goodput_per_s = 0, good_share = 0;                         // requests that kept the goal
+  Spectrum live_tokens, running, kv_used_bytes, kv_reserved_bytes;  // over time
+  double queued_share = 0, preempted_share = 0;  // of requests: waited for a seat or memory; lost theirs once
+  std::uint64_t preemptions = 0, recomputed_tokens = 0;
+  double prefix_hit_share = 0;    // of prompt tokens
+  double internal_waste = 0;      // of reserved
+  double free_while_waiting = 0;  // of the pool, mean over steps in which somebody waits
+  std::uint32_t max_num_batched_tokens = 0;
+  // Where the time went: share of step time by what bounds it.
+  double weights_share = 0, attention_share = 0, head_share = 0, overhead_share = 0, idle_share = 0;
+  std::string limit;  // "memory", "compute", "bandwidth", "none: the load is below capacity"
+};
+
+/// The step costs of a model on a machine: its own part of the profile, else composed from the machine part.
+struct StepCosting {
+  StepCurve curve;
+  bool measured = false;  // on this very model
+};
+[[nodiscard]] Result<StepCosting> step_curve(const MachineProfile& profile, const ModelShape& model,
+                                             const EngineConfig& config, const std::string& fingerprint = "");
+
+[[nodiscard]] Result<SimulateReport> simulate(const ModelShape& model, const SimulateConfig& config,
+                                              const Workload& workload);
+
+}  // namespace octavo
