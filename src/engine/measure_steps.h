@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "engine/step_time.h"
+#include "sched/step_time.h"
 #include "kv/kv_store.h"
 #include "model/forward.h"
 

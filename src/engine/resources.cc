@@ -19,12 +19,12 @@
 #include "engine/memory_plan.h"
 #include "engine/step_memo.h"
 #include "load/open_checkpoint.h"
+#include "sched/serving_setup.h"
 
 namespace octavo {
 namespace {
 
 constexpr std::uint32_t kMaxLogitRows = 64;
-constexpr Micros kWaitPerToken = std::chrono::milliseconds(10);
 
 Result<std::string> read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -116,19 +116,15 @@ Result<> take_memory(const EngineConfig& config, const Checkpoint& checkpoint, c
   return Ok{};
 }
 
-std::vector<WindowShare> window_shares(const ModelSpec& spec) {
-  std::vector<WindowShare> shares;
-  for (const LayerSpec& layer : spec.layers) {
-    const auto same = std::ranges::find(shares, layer.window, &WindowShare::window);
-    WindowShare& share = same != shares.end() ? *same : shares.emplace_back(WindowShare{layer.window, 0});
-    share.share += 1.0 / static_cast<double>(spec.layers.size());
-  }
-  return shares;
+std::vector<WindowShare> windows_of(const ModelSpec& spec) {
+  std::vector<std::uint32_t> windows;
+  for (const LayerSpec& layer : spec.layers) windows.push_back(layer.window);
+  return window_shares(windows);
 }
 
-/// Times the model's steps (unless an earlier start did), settles the budget and makes the pacer that keeps to it.
-void make_pacer(const EngineConfig& config, EngineResources& r) {
-  const std::vector<WindowShare> windows = window_shares(r.spec);
+/// Times the model's steps (unless an earlier start did) and settles the largest budget.
+StepTime time_steps(const EngineConfig& config, EngineResources& r) {
+  const std::vector<WindowShare> windows = windows_of(r.spec);
   const std::string memo = step_memo_path(r.report);
   const std::optional<StepMeasurement> recalled = recall_steps(memo);
   r.measured = recalled ? *recalled
@@ -137,63 +133,28 @@ void make_pacer(const EngineConfig& config, EngineResources& r) {
   if (!recalled) remember_steps(r.step_memo, r.measured);
   const StepTime time(r.measured.costs, windows);
 
-  const std::optional<std::uint32_t> given = config.max_num_batched_tokens;
-  const AutoBudget budget = auto_budget(time, given.value_or(config.max_num_seqs), given.value_or(budget_cap(config)));
-  const char* why = given                                    ? "as given"
+  const AutoBudget budget = settle_budget(config, time, budget_cap(config));
+  const char* why = config.max_num_batched_tokens            ? "as given"
                     : budget.decode_steps > kMostDecodeSteps ? "for --max-num-seqs"
                     : recalled                               ? "measured at an earlier start"
                                                              : "measured";
   r.report.max_num_batched_tokens = budget.tokens;
   r.report.max_num_batched_tokens_reason =
       fmt::format("{}: a full step takes {:.1f} decode-only steps", why, budget.decode_steps);
-
-  BudgetLimits limits;
-  limits.max_tokens = budget.tokens;
-  limits.max_per_prompt = config.long_prefill_token_threshold;
-  limits.target_tpot = config.target_tpot;
-  limits.target_ttft = config.target_ttft;
-  r.pacer = std::make_unique<Pacer>(time, limits, config.max_num_seqs);
+  return time;
 }
 
-std::unique_ptr<Policy> make_policy(const EngineConfig& config) {
-  switch (config.policy) {
-    case PolicyKind::kPriority: return std::make_unique<Priority>(config.aging);
-    case PolicyKind::kShortestRemaining: return std::make_unique<ShortestRemaining>(kWaitPerToken);
-    case PolicyKind::kFcfs: break;
-  }
-  return std::make_unique<Fcfs>();
-}
-
-KvConfig kv_config(const EngineConfig& config, const EngineResources& r) {
-  KvConfig kv;
-  kv.block_tokens = config.block_tokens;
-  kv.num_blocks = r.report.num_blocks + 1;
-  for (const KvGroup& group : r.store->groups().groups) kv.groups.push_back({group.window});
-  kv.max_seqs = config.max_num_seqs;
-  kv.max_model_len = r.report.max_model_len;
-  kv.max_step_tokens = r.report.max_num_batched_tokens;
-  kv.memory = config.kv_memory;
-  kv.prefix_caching = r.report.prefix_caching;
-  kv.host_blocks = r.host ? r.host->num_slots() : 0;
-  kv.events = !config.trace_file.empty();
-  return kv;
-}
-
-SchedulerConfig scheduler_config(const EngineConfig& config, const EngineResources& r) {
-  SchedulerConfig scheduler;
-  scheduler.max_num_seqs = config.max_num_seqs;
-  scheduler.max_num_batched_tokens = r.report.max_num_batched_tokens;
-  scheduler.long_prefill_token_threshold = config.long_prefill_token_threshold;
-  scheduler.max_model_len = r.report.max_model_len;
-  scheduler.max_queued = config.max_queued;
-  scheduler.watermark_blocks = static_cast<std::uint32_t>(config.watermark * r.report.num_blocks);
-  scheduler.recompute_ns_per_token = static_cast<std::uint64_t>(r.measured.costs.token);
-  scheduler.swap_ns_per_block = static_cast<std::uint64_t>(r.measured.copy_per_block.count());
-  scheduler.batching = config.batching;
-  scheduler.preemption = config.preemption;
-  scheduler.discard_kv_after_sample = !config.kv_cache;
-  scheduler.model_fingerprint = r.report.fingerprint;
-  return scheduler;
+ServingFacts serving_facts(const EngineResources& r) {
+  ServingFacts facts;
+  for (const KvGroup& group : r.store->groups().groups) facts.groups.push_back({group.window});
+  facts.num_blocks = r.report.num_blocks;
+  facts.host_blocks = r.host ? r.host->num_slots() : 0;
+  facts.max_model_len = r.report.max_model_len;
+  facts.max_num_batched_tokens = r.report.max_num_batched_tokens;
+  facts.fingerprint = r.report.fingerprint;
+  facts.costs = r.measured.costs;
+  facts.copy_per_block = r.measured.copy_per_block;
+  return facts;
 }
 
 }  // namespace
@@ -216,15 +177,17 @@ Result<std::unique_ptr<EngineResources>> build_resources(const EngineConfig& con
   report.block_tokens = config.block_tokens;
   report.max_num_seqs = config.max_num_seqs;
   report.kv_memory = config.kv_memory;
-  report.prefix_caching = config.prefix_caching.value_or(config.kv_memory == KvMemory::kPaged && config.kv_cache);
+  report.prefix_caching = prefix_caching_on(config);
   r->sampling = std::make_unique<SamplingTable>(*r->kernels.kernels, r->spec.vocab_size, std::move(end_of_generation),
                                                 r->pool->size());
   OCTAVO_CHECK_OK(take_memory(config, checkpoint, progress, *r));
-  make_pacer(config, *r);
-  r->kv = std::make_unique<KvManager>(kv_config(config, *r));
+  const StepTime time = time_steps(config, *r);
+  const ServingFacts facts = serving_facts(*r);
+  r->pacer = std::make_unique<Pacer>(time, budget_limits(config, facts), config.max_num_seqs);
+  r->kv = std::make_unique<KvManager>(kv_config(config, facts));
   if (kGuarded) r->executor->poison_freed([kv = r->kv.get()] { return kv->nobodys(); });
   r->policy = make_policy(config);
-  r->scheduler = std::make_unique<Scheduler>(scheduler_config(config, *r), *r->policy, *r->kv);
+  r->scheduler = std::make_unique<Scheduler>(scheduler_config(config, facts), *r->policy, *r->kv);
   return r;
 }
 

@@ -9,7 +9,7 @@
 #include "engine/load_weights.h"
 #include "engine/local_executor.h"
 #include "engine/measure_steps.h"
-#include "engine/pacer.h"
+#include "sched/pacer.h"
 #include "engine/sampling_table.h"
 #include "kernels/select.h"
 #include "kv/kv_host_store.h"

@@ -61,6 +61,9 @@ struct WindowShare {
   double share = 1;
 };
 
+/// Of layers with these windows (0: full attention).
+[[nodiscard]] std::vector<WindowShare> window_shares(std::span<const std::uint32_t> windows);
+
 class StepTime {
  public:
   StepTime(const StepCosts& costs, std::vector<WindowShare> windows);

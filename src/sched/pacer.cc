@@ -1,4 +1,4 @@
-#include "engine/pacer.h"
+#include "sched/pacer.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "engine/budget.h"
+#include "sched/budget.h"
 
 #include <algorithm>
 #include <limits>

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "engine/budget.h"
-#include "engine/step_time.h"
 #include "kv/kv_manager.h"
+#include "sched/budget.h"
 #include "sched/scheduler.h"
+#include "sched/step_time.h"
 
 namespace octavo {
 

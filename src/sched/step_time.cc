@@ -1,4 +1,4 @@
-#include "engine/step_time.h"
+#include "sched/step_time.h"
 
 #include <algorithm>
 #include <cmath>
@@ -48,6 +48,16 @@ StepCosts fit_costs(const StepSamples& s) {
   c.step =
       std::max(s.single.time.count() - c.token * s.single.work.tokens - c.logit_row * s.single.work.logit_rows, 0.0);
   return c;
+}
+
+std::vector<WindowShare> window_shares(std::span<const std::uint32_t> windows) {
+  std::vector<WindowShare> shares;
+  for (const std::uint32_t window : windows) {
+    const auto same = std::ranges::find(shares, window, &WindowShare::window);
+    WindowShare& share = same != shares.end() ? *same : shares.emplace_back(WindowShare{window, 0});
+    share.share += 1.0 / static_cast<double>(windows.size());
+  }
+  return shares;
 }
 
 StepTime::StepTime(const StepCosts& c, std::vector<WindowShare> windows)

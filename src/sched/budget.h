@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "engine/step_time.h"
+#include "sched/step_time.h"
 
 namespace octavo {
 

@@ -1,5 +1,5 @@
 // The pacer on a real scheduler: it tells streams from prompts, and knows how deep a cached prompt starts.
-#include "engine/pacer.h"
+#include "sched/pacer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The model of step times and the choice of budgets are arithmetic: tested without model, clock or machine.
-#include "engine/step_time.h"
+#include "sched/step_time.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/budget.h"
+#include "sched/budget.h"
 
 namespace octavo::testing {
 namespace {
