@@ -1,7 +1,7 @@
 #include "capacity/fake_server.h"
 
 #include "base/check.h"
-#include "capacity/lengths.h"
+#include "capacity/random.h"
 
 namespace octavo {
 namespace {

@@ -7,13 +7,16 @@
 
 #include "capacity/kv_cost.h"
 #include "capacity/kv_waste.h"
+#include "capacity/workload_profiles.h"
 #include "kv/layout.h"
+#include "octavo/workload.h"
 
 namespace octavo {
 namespace {
 
 constexpr std::uint64_t kDefaultPoolTokens = 131'072;
 constexpr std::uint32_t kCostBlockTokens = 16;
+constexpr const char* kTrace = "azure-conversation";
 
 struct Strategy {
   KvMemory memory;
@@ -31,7 +34,8 @@ std::vector<KvLayerShape> shapes_of(const KvBenchConfig& config) {
 
 /// The longest request of the trace, in whole blocks of any size.
 std::uint32_t longest_request() {
-  const double most = std::end(kAzureConversationPrompt)[-1].tokens + std::end(kAzureConversationOutput)[-1].tokens;
+  const WorkloadProfile& profile = *find_profile(kTrace);
+  const double most = profile.prompt.back().tokens + profile.output.back().tokens;
   return static_cast<std::uint32_t>(std::ceil(most / 256)) * 256;
 }
 
@@ -79,12 +83,15 @@ Result<KvBenchReport> bench_kv(const KvBenchConfig& config) {
   report.kv_bytes_per_token = groups.charged_bytes_per_token();
   report.max_model_len = longest_request();
 
-  std::vector<RequestLength> requests;
-  Random random(config.seed);
-  for (std::uint32_t i = 0; i < config.requests; ++i) {
-    requests.push_back(draw_azure_conversation(random));
-    report.mean_prompt_tokens += static_cast<double>(requests.back().prompt) / config.requests;
-    report.mean_output_tokens += static_cast<double>(requests.back().output) / config.requests;
+  std::vector<PlannedRequest> requests;
+  if (config.requests > 0) {
+    OCTAVO_TRY(Workload workload,
+               make_workload(kTrace, {.concurrency = 1, .requests = config.requests, .seed = config.seed}));
+    requests = std::move(workload.requests);
+  }
+  for (const PlannedRequest& request : requests) {
+    report.mean_prompt_tokens += static_cast<double>(request.prompt_tokens) / config.requests;
+    report.mean_output_tokens += static_cast<double>(request.output_tokens) / config.requests;
   }
   const std::uint64_t pool_bytes = config.kv_bytes.value_or(kDefaultPoolTokens * report.kv_bytes_per_token);
   for (const Strategy& strategy : kStrategies) {

@@ -19,9 +19,9 @@ void WasteMeter::report(KvWasteRow& row) const {
   row.running = mean(running_);
 }
 
-KvWasteRow measure_waste(const WasteRun& run, std::span<const RequestLength> requests) {
+KvWasteRow measure_waste(const WasteRun& run, std::span<const PlannedRequest> requests) {
   FakeServer server(run.scheduler, run.kv);
-  for (const RequestLength& r : requests) server.add(r.prompt, r.output);
+  for (const PlannedRequest& r : requests) server.add(r.prompt_tokens, r.output_tokens);
 
   WasteMeter meter(run.page_bytes, run.kv.block_tokens);
   const Scheduler& scheduler = server.scheduler();

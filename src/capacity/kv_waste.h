@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <span>
 
-#include "capacity/lengths.h"
 #include "kv/kv_types.h"
 #include "octavo/kv_bench.h"
+#include "octavo/workload.h"
 #include "sched/scheduler_config.h"
 
 namespace octavo {
@@ -33,6 +33,6 @@ struct WasteRun {
 };
 
 /// Serves all requests and says what was wasted meanwhile.
-[[nodiscard]] KvWasteRow measure_waste(const WasteRun& run, std::span<const RequestLength> requests);
+[[nodiscard]] KvWasteRow measure_waste(const WasteRun& run, std::span<const PlannedRequest> requests);
 
 }  // namespace octavo

@@ -1,10 +1,10 @@
-// Request lengths as a published trace has them, drawn from its quantiles.
+// Lengths of prompts and answers, as a curve of quantiles.
 //
 // The curve between two quantiles is interpolated between logarithms, as lengths spread over decades. Drawing from the
 // curve keeps both humps of a two-humped trace, which a fitted log-normal would smooth away.
 #pragma once
 #include <cstdint>
-#include <span>
+#include <vector>
 
 namespace octavo {
 
@@ -13,33 +13,20 @@ struct Quantile {
   double tokens = 0;  // >= 1
 };
 
-/// SplitMix64: the same sequence of a seed on every machine.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next();
-  double uniform() { return static_cast<double>(next() >> 11U) * 0x1.0p-53; }  // [0, 1)
+/// Ascends in both fields, from share 0 to share 1.
+using LengthCurve = std::vector<Quantile>;
 
- private:
-  std::uint64_t state_;
-};
+/// The length that `share` of all requests do not exceed.
+[[nodiscard]] std::uint32_t length_at(const LengthCurve& curve, double share);
 
-/// The length that `share` of all requests do not exceed. `curve` ascends in both fields, from share 0 to share 1.
-[[nodiscard]] std::uint32_t length_at(std::span<const Quantile> curve, double share);
+/// Every request alike.
+[[nodiscard]] LengthCurve fixed_curve(double tokens);
 
-/// Azure LLM inference trace 2023, conversation: 19,366 requests. The shortest are not published; one token is assumed.
-inline constexpr Quantile kAzureConversationPrompt[] = {{0, 1},      {.05, 181},  {.25, 396},  {.5, 1020}, {.75, 1189},
-                                                        {.90, 2735}, {.95, 4083}, {.99, 4142}, {1, 14050}};
-inline constexpr Quantile kAzureConversationOutput[] = {{0, 1},     {.05, 41},  {.25, 85},  {.5, 129}, {.75, 395},
-                                                        {.90, 424}, {.95, 451}, {.99, 601}, {1, 1000}};
+/// ln(tokens) is normal; cut to lengths from `least` to `most` and to four deviations on either side.
+[[nodiscard]] LengthCurve lognormal_curve(double mean, double deviation, double least, double most);
 
-struct RequestLength {
-  std::uint32_t prompt = 0, output = 0;
-};
-
-[[nodiscard]] inline RequestLength draw_azure_conversation(Random& random) {
-  const std::uint32_t prompt = length_at(kAzureConversationPrompt, random.uniform());
-  return {prompt, length_at(kAzureConversationOutput, random.uniform())};
-}
+/// Through `quantiles`: two or more that ascend. Where they do not reach share 0 or 1, the log-normal through the two
+/// outermost goes on to the thousandth request; no length is below 1 or above `most`.
+[[nodiscard]] LengthCurve quantile_curve(const std::vector<Quantile>& quantiles, double most);
 
 }  // namespace octavo

@@ -40,7 +40,7 @@ TEST(MeasureWaste, CountsWhatIsReservedWhileOthersWait) {
   run.page_bytes = 160;
   run.kv.num_blocks = 3, run.kv.groups = {{}}, run.kv.max_seqs = 2, run.kv.max_model_len = 16;
   run.scheduler.max_num_seqs = 2, run.scheduler.max_model_len = 16;
-  const std::vector<RequestLength> requests = {{8, 4}, {8, 8}, {8, 8}, {8, 8}};
+  const std::vector<PlannedRequest> requests = {{{}, 8, 4}, {{}, 8, 8}, {{}, 8, 8}, {{}, 8, 8}};
   const KvWasteRow row = measure_waste(run, requests);
   EXPECT_EQ(row.requests, 4U);
   EXPECT_EQ(row.preemptions, 0U);
