@@ -90,7 +90,7 @@ TEST(Profiles, LengthsAreAsPublished) {
                              {"sharegpt", kOutput, 198, 129, 914}}) {
     const Lengths drawn = lengths_of(made(p.name, {.rate = 1, .requests = 100'000}), p.which);
     SCOPED_TRACE(testing::Message() << p.name << (p.which == kPrompt ? " prompt" : " output"));
-    EXPECT_NEAR(drawn.mean, p.mean, .035 * p.mean);
+    EXPECT_NEAR(drawn.mean, p.mean, .025 * p.mean);
     EXPECT_NEAR(drawn.at(.50), p.p50, .035 * p.p50);
     EXPECT_NEAR(drawn.share_up_to(p.p50), .50, .02);  // of 13 tokens there are many
     EXPECT_NEAR(drawn.share_up_to(p.p99), .99, .006);
@@ -168,7 +168,7 @@ TEST(Draw, ASeedMeansTheseRequestsEverywhere) {
       for (const std::uint64_t id : r.prefix_ids) mix(id);
     }
   }
-  EXPECT_EQ(hash, 5044220721157051004U);
+  EXPECT_EQ(hash, 9201616408798224483U);
 }
 
 TEST(Draw, RateAndNumberLeaveTheLengthsAlone) {
