@@ -49,9 +49,12 @@ struct SimulateReport {
   double internal_waste = 0;      // of reserved
   double free_while_waiting = 0;  // of the pool, mean over steps in which somebody waits
   std::uint32_t max_num_batched_tokens = 0;
-  // Where the time went: share of step time by what bounds it.
-  double weights_share = 0, attention_share = 0, head_share = 0, overhead_share = 0, idle_share = 0;
-  std::string limit;  // "memory", "compute", "bandwidth", "none: the load is below capacity"
+  // Where the time went, as shares: of step time by purpose; of those, waiting for memory to be read; of all time, none
+  // to do, and somebody waiting for KV blocks or for a seat (max_num_seqs).
+  double weights_share = 0, head_share = 0, attention_share = 0, overhead_share = 0;
+  double bandwidth_share = 0;
+  double idle_share = 0, memory_wait_share = 0, seat_wait_share = 0;
+  std::string limit;  // what more load would meet first: "memory", "seats", "bandwidth", "compute"; "load": none yet
 };
 
 /// The step costs of a model on a machine: its own part of the profile, else composed from the machine part.

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 
 namespace octavo {
@@ -30,6 +31,15 @@ Topology load_topology() {
 }
 
 }  // namespace
+
+std::string cpu_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const auto colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown CPU";
+}
 
 std::uint32_t threads_or_cores(std::uint32_t asked) { return asked == 0 ? usable_cores() : asked; }
 

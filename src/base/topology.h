@@ -1,9 +1,13 @@
 // Which of the machine's CPUs compute threads take, by hwloc.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace octavo {
+
+/// The processor, as the system names it.
+[[nodiscard]] std::string cpu_name();
 
 /// Cores this process may use: affinity and cgroup CPU quota, at least 1.
 [[nodiscard]] std::uint32_t usable_cores();

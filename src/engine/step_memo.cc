@@ -13,6 +13,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/topology.h"
+
 namespace octavo {
 namespace {
 
@@ -20,14 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kTitle = "octavo step costs 1";  // nanoseconds, in the order of StepCosts, then of a copy
 constexpr double kMostNanos = 1e12;
-
-std::string processor() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.starts_with("model name")) return line;
-  }
-  return "";
-}
 
 /// FNV-1a: stable between builds, and a clash costs a little speed.
 std::uint32_t hash_of(std::string_view text) {
@@ -40,7 +34,7 @@ std::uint32_t hash_of(std::string_view text) {
 
 std::string step_memo_path(const EngineReport& report) {
   if (report.weights.pack.empty()) return "";
-  const std::string machine = fmt::format("{} {} {} {} {}", processor(), report.isa, report.threads,
+  const std::string machine = fmt::format("{} {} {} {} {}", cpu_name(), report.isa, report.threads,
                                           kv_type_name(report.kv_type), report.block_tokens);
   return fmt::format("{}-{:08x}.steps", fs::path(report.weights.pack).replace_extension().string(), hash_of(machine));
 }

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/environment.h"
+#include "base/cache_folder.h"
 #include "load/pack_format.h"
 #include "load/pack_writer.h"
 #include "load/sha256.h"
@@ -30,15 +30,9 @@ struct Kept {
 
 }  // namespace
 
-bool PackCache::switched_off() { return environment("OCTAVO_CACHE") == "off"; }
+bool PackCache::switched_off() { return cache_switched_off(); }
 
-std::string PackCache::default_folder() {
-  if (switched_off()) return "";
-  if (std::string own = environment("OCTAVO_CACHE"); !own.empty()) return own;
-  const fs::path cache = environment("XDG_CACHE_HOME"), home = environment("HOME");
-  if (cache.empty() && home.empty()) return "";
-  return (cache.empty() ? home / ".cache" : cache) / "octavo" / "packed";
-}
+std::string PackCache::default_folder() { return cache_folder("packed"); }
 
 std::string PackCache::path_of(const PackId& id) const {
   std::error_code failed;

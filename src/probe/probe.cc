@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <utility>
 
 #include "base/thread_pool.h"
@@ -20,15 +19,6 @@ constexpr std::uint32_t kBursts = 15;
 constexpr double kBurstSeconds = 0.01;
 constexpr std::uint64_t kKiB = 1024, kMiB = kKiB * kKiB;
 constexpr std::uint64_t kSmallestSet = 4 * kKiB;  // a few vectors for each thread
-
-std::string cpu_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const auto colon = line.find(": ");
-    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown CPU";
-}
 
 PeakRate peak(const Burst& burst, std::uint32_t threads) {
   const auto gops = [&](double iterations, double seconds) {

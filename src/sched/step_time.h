@@ -83,6 +83,7 @@ class StepTime {
   void observe(const StepWork& work, Nanos took);
 
   [[nodiscard]] StepCosts costs() const;
+  [[nodiscard]] const std::vector<WindowShare>& windows() const { return windows_; }
 
  private:
   [[nodiscard]] Nanos step() const { return Nanos(costs_[0]); }

@@ -1,0 +1,45 @@
+#include "capacity/tally.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace octavo {
+namespace {
+
+constexpr double kLeast = 1e-6;  // smaller figures count as none
+const double kWidth = std::log(1.005);
+
+std::size_t bucket_of(double value) {
+  return value <= kLeast ? 0 : 1 + static_cast<std::size_t>(std::log(value / kLeast) / kWidth);
+}
+
+double middle_of(std::size_t bucket) {
+  return bucket == 0 ? 0 : kLeast * std::exp((static_cast<double>(bucket) - 0.5) * kWidth);
+}
+
+}  // namespace
+
+void Tally::add(double value, double weight) {
+  const std::size_t bucket = bucket_of(value);
+  if (bucket >= buckets_.size()) buckets_.resize(bucket + 1);
+  buckets_[bucket] += weight;
+  weight_ += weight;
+  sum_ += value * weight;
+  max_ = std::max(max_, value);
+  ++count_;
+}
+
+double Tally::quantile(double share) const {
+  double left = share * weight_;
+  for (std::size_t i = 0; i < buckets_.size(); ++i) {
+    left -= buckets_[i];
+    if (left <= 0 && buckets_[i] > 0) return std::min(middle_of(i), max_);
+  }
+  return max_;
+}
+
+Spectrum Tally::spectrum() const {
+  return {count_, mean(), quantile(.5), quantile(.9), quantile(.95), quantile(.99), max_};
+}
+
+}  // namespace octavo
