@@ -92,14 +92,14 @@ bool Simulator::step() {
     preempted_ += answer.preempted ? 0 : 1;
     answer.preempted = true;
   }
-  const PricedStep price = what_.price.of(plan_);
+  const PricedStep price = plan_.rows.empty() && plan_.ops.loads.empty() ? PricedStep{} : what_.price.of(plan_);
   gauge(price.total());
   compute(price);
   pacer_.observe(plan_, Nanos(price.run()));
   scheduler_.apply(result_);
   close_ended();
   now_ += price.overhead;
-  ++steps_;
+  steps_ += plan_.rows.empty() ? 0 : 1;
   return true;
 }
 

@@ -14,13 +14,22 @@
 namespace octavo {
 namespace {
 
-/// Mean of the middle nine tenths: hiccups of a machine are no rule.
+/// Mean of the middle eight tenths: hiccups of a machine are no rule.
 double trimmed_mean(std::vector<double> values) {
   std::ranges::sort(values);
-  const std::size_t cut = values.size() / 20;
+  const std::size_t cut = values.size() < 4 ? 0 : std::max<std::size_t>(values.size() / 10, 1);
   double sum = 0;
   for (std::size_t i = cut; i < values.size() - cut; ++i) sum += values[i];
   return sum / static_cast<double>(values.size() - 2 * cut);
+}
+
+constexpr std::size_t kEnough = 3;  // samples, to be believed where others have as many
+
+/// Leaves out what was timed once or twice only, unless all was.
+template <class Key, class Value>
+void keep_enough(std::map<Key, std::vector<Value>>& groups) {
+  const auto enough = [](const auto& group) { return group.second.size() >= kEnough; };
+  if (std::ranges::any_of(groups, enough)) std::erase_if(groups, [&](const auto& group) { return !enough(group); });
 }
 
 /// What one more of something costs: samples at few places of it, compared within groups that are equal otherwise.
@@ -74,6 +83,7 @@ struct Sorted {
       if (step.rows.size() == 1) chunk[step.rows.front().tokens].push_back(sample);
       if (single) decode.push_back(sample);
     }
+    keep_enough(chunk);
   }
 };
 
@@ -122,6 +132,8 @@ Result<StepCurve> fit_step_curve(std::span<const std::uint32_t> windows, double 
     rows[n].push_back(std::max(bare(s) - on_curve(out.tokens, out.ns, n), 0.0));
     overhead[n].push_back(s.overhead);
   }
+  keep_enough(rows);
+  keep_enough(overhead);
   for (const auto& [n, samples] : rows) {
     out.logit_rows.push_back(n);
     out.logit_ns.push_back(trimmed_mean(samples));

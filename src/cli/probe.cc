@@ -6,19 +6,24 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/common.h"
 #include "cli/format.h"
 #include "cli/jsonl.h"
+#include "cli/machine_profile.h"
+#include "octavo/profile.h"
 
 namespace octavo {
 namespace {
 
 struct ProbeOptions {
   std::uint32_t threads = 0;
-  std::vector<std::string> working_sets;
-  bool json = false;
+  std::vector<std::string> working_sets, models;
+  bool save = false, json = false;
+  std::string output;
 };
 
 Json to_json(const PeakRate& peak) {
@@ -74,7 +79,54 @@ Error of_working_set(Error error) {
   return error;
 }
 
+/// Its part in the profile is new, or takes the place of an older one.
+Result<> add_model(const ProbeOptions& options, const std::string& model, MachineProfile& profile) {
+  EngineOptions engine;
+  engine.model = model;
+  engine.config.threads = options.threads;
+  prepare_for_profile(engine.config);
+  OCTAVO_TRY(const std::unique_ptr<Engine> loaded, load_engine(engine));
+  OCTAVO_TRY(ModelProfile measured, measure_model(*loaded));
+  std::erase_if(profile.models, [&](const ModelProfile& m) { return m.fingerprint == measured.fingerprint; });
+  profile.models.push_back(std::move(measured));
+  return Ok{};
+}
+
+/// Measures the machine and the models named, and keeps it all; parts of other models stay.
+Result<> save(const ProbeOptions& options) {
+  const std::string path = options.output.empty() ? profile_path(options.threads) : options.output;
+  if (path.empty()) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        "--save: there is no cache folder (OCTAVO_CACHE is off, or HOME is not set): name a file with --output",
+        "--save"};
+  }
+  OCTAVO_TRY(MachineProfile profile, measure_machine(options.threads));
+  if (Result<MachineProfile> older = load_profile(path); older && older->isa == profile.isa) {
+    profile.models = std::move(older->models);
+  }
+  for (const std::string& model : options.models) OCTAVO_CHECK_OK(add_model(options, model, profile));
+  OCTAVO_CHECK_OK(save_profile(path, profile));
+  if (options.json) {
+    Json models = Json::array();
+    for (const ModelProfile& m : profile.models) models.push_back(m.name);
+    std::cout << dump({{"machine", path}, {"hash", profile_hash(profile)}, {"models", models}}) << std::endl;
+    return Ok{};
+  }
+  fmt::print("{}, {}, {} threads: profile {} in {}\n", profile.cpu, profile.isa, profile.threads, profile_hash(profile),
+             path);
+  for (const ModelProfile& m : profile.models) fmt::print("  steps of {} ({})\n", m.name, m.fingerprint);
+  return Ok{};
+}
+
 Result<> run_probe(const ProbeOptions& options) {
+  if (options.save) return save(options);
+  for (const auto& [flag, given] :
+       {std::pair{"--model", !options.models.empty()}, {"--output", !options.output.empty()}}) {
+    if (!given) continue;
+    return Error{ErrorCode::kInvalidArgument, fmt::format("{} names what a profile is to hold: add --save", flag),
+                 flag};
+  }
   ProbeConfig config;
   config.threads = options.threads;
   for (const std::string& text : options.working_sets) {
@@ -107,6 +159,12 @@ Command probe_command(CLI::App& program) {
                   "sizes to read again and again, like 98MB,1.2GiB (default: from the first cache to beyond the last)")
       ->delimiter(',')
       ->allow_extra_args(false);
+  app->add_flag("--save", options->save,
+                "measure single kernels as well, and keep all as this machine's profile for octavo plan");
+  app->add_option("--model", options->models,
+                  "with --save: also time this model's own steps; may be given several times")
+      ->allow_extra_args(false);
+  app->add_option("--output", options->output, "with --save: the profile's file (default: in the cache folder)");
   app->add_flag("--json", options->json, "print JSON");
   return {app, [options] { return run_probe(*options); }};
 }
