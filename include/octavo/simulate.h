@@ -68,4 +68,26 @@ struct StepCosting {
 [[nodiscard]] Result<SimulateReport> simulate(const ModelShape& model, const SimulateConfig& config,
                                               const Workload& workload);
 
+/// One change to the configuration, and what would become of the same workload.
+struct WhatIf {
+  std::string change;  // "KV f16", "static batches"
+  std::optional<SimulateReport> report;
+  std::string why_not;  // where there is no report
+};
+/// KV types, block sizes, memory strategies, batching, policy, prefix caching, swap: each changed alone; the first row
+/// is the configuration as it is. Keys cost in proportion to the bytes of their type.
+[[nodiscard]] std::vector<WhatIf> what_if(const ModelShape& model, const SimulateConfig& config,
+                                          const Workload& workload);
+
+/// The largest rate of arrivals at which `kGoodShare` of all requests keep the goal.
+struct RateSearch {
+  double rate = 0;  // per second; 0: not even a request alone does
+  double good_share = 0;
+  std::uint32_t runs = 0;  // simulations that it took
+};
+inline constexpr double kGoodShare = 0.99;
+/// To two percent, by halving. `arrivals` has no concurrency; the goal names something.
+[[nodiscard]] Result<RateSearch> largest_rate(const ModelShape& model, const SimulateConfig& config,
+                                              const std::string& source, const Arrivals& arrivals);
+
 }  // namespace octavo

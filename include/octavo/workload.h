@@ -23,9 +23,8 @@ struct PlannedRequest {
 };
 
 struct Workload {
-  std::string name;                          // for reports: "azure-conversation, 5.53/s, 1,000 requests, seed 1"
-  std::vector<PlannedRequest> requests;      // by arrival
-  std::optional<std::uint32_t> concurrency;  // closed loop: so many at a time, in this order; arrivals do not count
+  std::string name;  // for reports: "azure-conversation, 5.53/s, 1,000 requests, seed 1"
+  std::vector<PlannedRequest> requests;
   std::uint32_t prefix_block_tokens = 512;
   std::optional<std::uint32_t> concurrency;  // closed loop: so many at a time, all arrivals are 0
 };

@@ -93,10 +93,10 @@ bool Simulator::step() {
     answer.preempted = true;
   }
   const PricedStep price = plan_.rows.empty() && plan_.ops.loads.empty() ? PricedStep{} : what_.price.of(plan_);
-  gauge(price.total());
   compute(price);
   pacer_.observe(plan_, Nanos(price.run()));
   scheduler_.apply(result_);
+  gauge(price.total());
   close_ended();
   now_ += price.overhead;
   steps_ += plan_.rows.empty() ? 0 : 1;
