@@ -20,9 +20,11 @@ double middle_of(std::size_t bucket) {
 }  // namespace
 
 void Tally::add(double value, double weight) {
-  const std::size_t bucket = bucket_of(value);
-  if (bucket >= buckets_.size()) buckets_.resize(bucket + 1);
-  buckets_[bucket] += weight;
+  if (value != last_value_) {  // streams of one step wait equally long
+    last_value_ = value, last_bucket_ = bucket_of(value);
+    if (last_bucket_ >= buckets_.size()) buckets_.resize(last_bucket_ + 1);
+  }
+  buckets_[last_bucket_] += weight;
   weight_ += weight;
   sum_ += value * weight;
   max_ = std::max(max_, value);

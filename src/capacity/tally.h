@@ -24,6 +24,8 @@ class Tally {
   std::vector<double> buckets_;
   double weight_ = 0, sum_ = 0, max_ = 0;
   std::uint64_t count_ = 0;
+  double last_value_ = -1;
+  std::size_t last_bucket_ = 0;
 };
 
 }  // namespace octavo

@@ -68,6 +68,11 @@ StepTime::StepTime(const StepCosts& c, std::vector<WindowShare> windows)
 StepWork StepTime::row(std::uint32_t first_pos, std::uint32_t num_tokens, std::uint32_t num_logits) const {
   StepWork work{1.0 * num_tokens, 1.0 * num_logits, 0, 0};
   for (const WindowShare& w : windows_) {
+    if (num_tokens == 1) {  // most rows: what follows comes to the same
+      const std::uint32_t keys = w.window == 0 ? first_pos + 1 : std::min(first_pos + 1, w.window);
+      work.single_keys += w.share * keys;
+      continue;
+    }
     for (std::uint32_t done = 0; done < num_tokens;) {
       // Full tiles together, then what is left, between the price of one token and that of a tile.
       const std::uint32_t left = num_tokens - done;

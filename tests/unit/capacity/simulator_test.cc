@@ -55,7 +55,7 @@ TEST(SimulatorTest, OneRequestTakesItsSteps) {
   EXPECT_NEAR(r.e2e_ms.mean, 110, 1e-9);
   EXPECT_NEAR(r.seconds, 0.110, 1e-9);
   EXPECT_NEAR(r.output_tokens_per_s, 100, 1e-6);
-  EXPECT_EQ(r.live_tokens.max, 110);  // the last token is never computed
+  EXPECT_EQ(r.live_tokens.max, 109);  // gauges are of the ends of steps, when the last one is gone
 }
 
 TEST(SimulatorTest, IdleTimeIsNotWork) {
