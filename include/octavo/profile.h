@@ -54,8 +54,9 @@ struct TimedStep {
 
 /// Measured on the model itself.
 struct ModelProfile {
-  std::string fingerprint;  // EngineReport::fingerprint
-  std::string name;
+  std::string name;                 // as the file says
+  std::uint64_t weights_bytes = 0;  // of the tensors in the file
+  std::string numerics, kv_type;    // "int8", "bf16"
   StepCurve steps;
 };
 

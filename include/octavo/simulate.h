@@ -63,7 +63,7 @@ struct StepCosting {
   bool measured = false;  // on this very model
 };
 [[nodiscard]] Result<StepCosting> step_curve(const MachineProfile& profile, const ModelShape& model,
-                                             const EngineConfig& config, const std::string& fingerprint = "");
+                                             const EngineConfig& config);
 
 [[nodiscard]] Result<SimulateReport> simulate(const ModelShape& model, const SimulateConfig& config,
                                               const Workload& workload);

@@ -38,7 +38,8 @@ void fields(R& r, F&& f) {
     f("single_key_ns", r.single_key_ns), f("chunk_key_ns", r.chunk_key_ns), f("row_ns", r.row_ns);
     f("step_ns", r.step_ns), f("copy_block_ns", r.copy_block_ns);
   } else if constexpr (std::is_same_v<T, ModelProfile>) {
-    f("fingerprint", r.fingerprint), f("name", r.name), f("steps", r.steps);
+    f("name", r.name), f("weights_bytes", r.weights_bytes), f("numerics", r.numerics), f("kv_type", r.kv_type);
+    f("steps", r.steps);
   } else {
     static_assert(std::is_same_v<T, MachineProfile>);
     f("cpu", r.cpu), f("isa", r.isa), f("threads", r.threads), f("measured", r.measured);

@@ -149,10 +149,12 @@ Result<StepCurve> fit_step_curve(std::span<const std::uint32_t> windows, double 
   return out;
 }
 
-Result<StepCosting> step_curve(const MachineProfile& profile, const ModelShape& model, const EngineConfig& config,
-                               const std::string& fingerprint) {
+Result<StepCosting> step_curve(const MachineProfile& profile, const ModelShape& model, const EngineConfig& config) {
   for (const ModelProfile& own : profile.models) {
-    if (!fingerprint.empty() && own.fingerprint == fingerprint) return StepCosting{own.steps, true};
+    if (own.name == model.name && own.weights_bytes == model.weights_bytes &&
+        own.numerics == numerics_name(config.numerics) && own.kv_type == kv_type_name(config.kv_type)) {
+      return StepCosting{own.steps, true};
+    }
   }
   OCTAVO_TRY(StepCurve curve, compose_step_curve(profile, model, config));
   return StepCosting{std::move(curve), false};

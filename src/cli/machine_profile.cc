@@ -176,7 +176,7 @@ void prepare_for_profile(EngineConfig& config) {
   config.max_num_batched_tokens = kBudget;
 }
 
-Result<ModelProfile> measure_model(Engine& engine) {
+Result<ModelProfile> measure_model(Engine& engine, Numerics numerics) {
   const EngineReport& report = engine.report();
   StepCollector collector(engine);
   OCTAVO_CHECK_OK(collector.run(1, kShort, 4));  // code and data to where they will be
@@ -194,7 +194,8 @@ Result<ModelProfile> measure_model(Engine& engine) {
   std::vector<std::uint32_t> windows;
   for (const LayerInfo& layer : report.model.layers) windows.push_back(layer.window);
   OCTAVO_TRY(StepCurve curve, fit_step_curve(windows, head_share(report.model), collector.steps()));
-  return ModelProfile{report.fingerprint, report.model.name, std::move(curve)};
+  return ModelProfile{report.model.name, report.model.weights_bytes, numerics_name(numerics),
+                      kv_type_name(report.kv_type), std::move(curve)};
 }
 
 }  // namespace octavo

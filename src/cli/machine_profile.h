@@ -14,7 +14,7 @@ namespace octavo {
 
 /// Some twenty seconds for a small model: prompts of many lengths, decode of several widths and depths, each several
 /// times. The engine is idle, its prefix cache off.
-[[nodiscard]] Result<ModelProfile> measure_model(Engine& engine);
+[[nodiscard]] Result<ModelProfile> measure_model(Engine& engine, Numerics numerics);
 
 /// What measure_model() needs of an engine; all else stays as `options` have it.
 void prepare_for_profile(EngineConfig& config);

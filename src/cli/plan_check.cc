@@ -233,8 +233,7 @@ Result<CheckReport> check_plan(const ModelShape& model, const EngineOptions& eng
   CheckReport report;
   // The prediction, before anything runs.
   options.arrivals.rate = std::numeric_limits<double>::infinity();
-  OCTAVO_TRY(const std::string fingerprint, model_fingerprint(engine));
-  OCTAVO_TRY(const LoadPlan at_once, plan_load(model, engine.config, memory, fingerprint, options));
+  OCTAVO_TRY(const LoadPlan at_once, plan_load(model, engine.config, memory, options));
   OCTAVO_CHECK_OK(check_age(at_once.machine_file));
   report.machine_hash = profile_hash(at_once.machine);
   report.measured_at = at_once.machine.measured;
@@ -244,7 +243,7 @@ Result<CheckReport> check_plan(const ModelShape& model, const EngineOptions& eng
   for (const double level : kLevels) {
     const double rate = asked.arrivals.rate ? *asked.arrivals.rate * level / kLevels[0] : level * report.capacity;
     options.arrivals.rate = rate;
-    OCTAVO_TRY(LoadPlan plan, plan_load(model, engine.config, memory, fingerprint, options));
+    OCTAVO_TRY(LoadPlan plan, plan_load(model, engine.config, memory, options));
     report.levels.push_back({fmt::format("{:.2g} of capacity", rate / report.capacity), rate, plan.report, {}, {}});
     workloads.push_back(std::move(plan.workload));
   }

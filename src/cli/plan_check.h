@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/common.h"
 #include "cli/jsonl.h"
 #include "cli/plan_load.h"
 #include "octavo/engine.h"

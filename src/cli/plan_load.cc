@@ -105,7 +105,7 @@ Result<ServiceGoal> parse_goal(const std::string& text) {
 }
 
 Result<LoadPlan> plan_load(const ModelShape& model, const EngineConfig& engine, std::optional<std::uint64_t> memory,
-                           const std::string& fingerprint, const LoadOptions& options) {
+                           const LoadOptions& options) {
   LoadPlan plan;
   OCTAVO_TRY(plan.goal, parse_goal(options.goal));
   Arrivals arrivals = options.arrivals;
@@ -116,7 +116,7 @@ Result<LoadPlan> plan_load(const ModelShape& model, const EngineConfig& engine, 
                  "there is no cache folder to find this machine's profile in: name one with --machine", "--machine"};
   }
   OCTAVO_TRY(plan.machine, load_profile(plan.machine_file));
-  OCTAVO_TRY(plan.costing, step_curve(plan.machine, model, engine, fingerprint));
+  OCTAVO_TRY(plan.costing, step_curve(plan.machine, model, engine));
   OCTAVO_TRY(plan.workload, make_workload(options.workload, arrivals));
   const SimulateConfig config{engine, memory, plan.costing.curve, plan.goal};
   OCTAVO_TRY(plan.report, simulate(model, config, plan.workload));

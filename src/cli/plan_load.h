@@ -44,8 +44,7 @@ struct LoadPlan {
 [[nodiscard]] Result<ServiceGoal> parse_goal(const std::string& text);
 
 [[nodiscard]] Result<LoadPlan> plan_load(const ModelShape& model, const EngineConfig& engine,
-                                         std::optional<std::uint64_t> memory, const std::string& fingerprint,
-                                         const LoadOptions& options);
+                                         std::optional<std::uint64_t> memory, const LoadOptions& options);
 
 void print_load(const LoadPlan& plan);
 [[nodiscard]] Json to_json(const LoadPlan& plan);

@@ -86,13 +86,17 @@ Result<> add_model(const ProbeOptions& options, const std::string& model, Machin
   engine.config.threads = options.threads;
   prepare_for_profile(engine.config);
   OCTAVO_TRY(const std::unique_ptr<Engine> loaded, load_engine(engine));
-  OCTAVO_TRY(ModelProfile measured, measure_model(*loaded));
-  std::erase_if(profile.models, [&](const ModelProfile& m) { return m.fingerprint == measured.fingerprint; });
+  OCTAVO_TRY(ModelProfile measured, measure_model(*loaded, engine.config.numerics));
+  std::erase_if(profile.models, [&](const ModelProfile& m) {
+    return m.name == measured.name && m.weights_bytes == measured.weights_bytes && m.numerics == measured.numerics &&
+           m.kv_type == measured.kv_type;
+  });
   profile.models.push_back(std::move(measured));
   return Ok{};
 }
 
-/// Measures the machine and the models named, and keeps it all; parts of other models stay.
+/// Measures the machine, or the models named where its own part is there already, and keeps it all; parts of other
+/// models stay.
 Result<> save(const ProbeOptions& options) {
   const std::string path = options.output.empty() ? profile_path(options.threads) : options.output;
   if (path.empty()) {
@@ -101,9 +105,16 @@ Result<> save(const ProbeOptions& options) {
         "--save: there is no cache folder (OCTAVO_CACHE is off, or HOME is not set): name a file with --output",
         "--save"};
   }
-  OCTAVO_TRY(MachineProfile profile, measure_machine(options.threads));
-  if (Result<MachineProfile> older = load_profile(path); older && older->isa == profile.isa) {
-    profile.models = std::move(older->models);
+  Result<MachineProfile> older = load_profile(path);
+  if (!older && older.error().code != ErrorCode::kNotFound) return std::move(older).error();
+  MachineProfile profile;
+  if (older && !options.models.empty()) {
+    profile = std::move(*older);
+  } else {
+    OCTAVO_TRY(profile, measure_machine(options.threads));
+    if (older && older->isa == profile.isa && older->threads == profile.threads) {
+      profile.models = std::move(older->models);
+    }
   }
   for (const std::string& model : options.models) OCTAVO_CHECK_OK(add_model(options, model, profile));
   OCTAVO_CHECK_OK(save_profile(path, profile));
@@ -115,7 +126,8 @@ Result<> save(const ProbeOptions& options) {
   }
   fmt::print("{}, {}, {} threads: profile {} in {}\n", profile.cpu, profile.isa, profile.threads, profile_hash(profile),
              path);
-  for (const ModelProfile& m : profile.models) fmt::print("  steps of {} ({})\n", m.name, m.fingerprint);
+  for (const ModelProfile& m : profile.models)
+    fmt::print("  steps of {}, {} numerics, KV {}\n", m.name, m.numerics, m.kv_type);
   return Ok{};
 }
 
@@ -161,8 +173,7 @@ Command probe_command(CLI::App& program) {
       ->allow_extra_args(false);
   app->add_flag("--save", options->save,
                 "measure single kernels as well, and keep all as this machine's profile for octavo plan");
-  app->add_option("--model", options->models,
-                  "with --save: also time this model's own steps; may be given several times")
+  app->add_option("--model", options->models, "with --save: time this model's own steps; may be given several times")
       ->allow_extra_args(false);
   app->add_option("--output", options->output, "with --save: the profile's file (default: in the cache folder)");
   app->add_flag("--json", options->json, "print JSON");

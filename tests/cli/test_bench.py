@@ -40,6 +40,35 @@ def test_probe_tells_peaks_bandwidth_and_regions():
     assert_refused(octavo("probe", "--working-set", "1TiB"), 1, "--working-set", "MiB available")
 
 
+def some_profile(path):
+    """A machine that nobody measured: what --save --model adds to."""
+    path.write_text(json.dumps({
+        "octavo_machine_profile": 1, "cpu": "a CPU", "isa": "any", "threads": 2, "measured": "2026-01-01 00:00 UTC",
+        "read_gbytes": 20.0, "empty_region_us": 0.1, "joined_region_us": 0.5, "sample_ns": 1e4,
+        "gemm": [{"format": f, "rows": [1, 64], "ns_per_weight": [0.05, 0.6]}
+                 for f in ("Q4_1", "Q8_0", "Q4_0", "BF16", "F16", "F32")],
+        "attention": [{"kv_type": kv, "head_dim": 64, "group": 4, "single_key_ns": 20.0, "chunk_key_ns": 5.0}
+                      for kv in ("f32", "f16", "bf16")],
+        "models": []}))
+    return path
+
+
+def test_probe_keeps_a_profile_of_a_model(tmp_path):
+    path = some_profile(tmp_path / "machine.json")
+    tiny = ROOT / "tests/golden/tiny/llama"
+    for _ in range(2):  # the second takes the place of the first
+        report = told("probe", "--save", "--model", tiny, "--output", path, "--threads", 2)
+        assert report["machine"] == str(path) and len(report["models"]) == 1
+    profile = json.loads(path.read_text())
+    assert profile["cpu"] == "a CPU"  # its own part is left as it is
+    steps = profile["models"][0]["steps"]
+    assert steps["tokens"][0] == 1 and steps["tokens"] == sorted(steps["tokens"]) and min(steps["ns"]) >= 0
+    assert steps["logit_rows"][0] == 1 and steps["step_ns"] > 0
+    path.write_text("{}")
+    assert_refused(octavo("probe", "--save", "--model", tiny, "--output", path), 1, str(path), "octavo_machine_profile")
+    assert_refused(octavo("probe", "--model", tiny), 2, "--model", "--save")
+
+
 def test_bench_tells_speed_beside_its_limits():
     decode = told("bench", "decode", "smollm2", "--tokens", 4, "--depths", "0,32", "--repeats", 2, "--threads", 2)
     assert [(row["test"], row["tokens"], row["depth"], row["streams"]) for row in decode["results"]] == [

@@ -83,12 +83,13 @@ MachineProfile small_profile() {
   p.joined_region_us = 0.5, p.sample_ns = 1e4;
   p.gemm = {{"Q4_0", {1, 64}, {0.03, 0.5}}};
   p.attention = {{"bf16", 64, 4, 20, 5}, {"bf16", 128, 1, 40, 12}};
-  p.models = {{"fp_1", "a model", known_curve()}};
+  p.models = {{"a model", 1000, "int8", "bf16", known_curve()}};
   return p;
 }
 
 ModelShape small_model() {
   ModelShape m;
+  m.name = "a model", m.weights_bytes = 999;
   m.width = 256, m.ffn_width = 512, m.vocab_size = 1000;
   m.layers.assign(4, {8, 2, 64, 0, 0});
   m.matrices = {{"q", "Q4_0", 512, 256, 4, 0, true}, {"head", "Q4_0", 1000, 256, 1, 0, false}};
@@ -96,7 +97,7 @@ ModelShape small_model() {
 }
 
 TEST(StepCurveTest, AModelIsComposedFromKernels) {
-  const auto costing = step_curve(small_profile(), small_model(), {}, "fp_2");
+  const auto costing = step_curve(small_profile(), small_model(), {});
   ASSERT_TRUE(costing) << costing.error().message;
   EXPECT_FALSE(costing->measured);
   const StepCurve& c = costing->curve;
@@ -104,7 +105,9 @@ TEST(StepCurveTest, AModelIsComposedFromKernels) {
   EXPECT_GT(c.ns[0], 4 * 512 * 256 * 0.03);
   EXPECT_NEAR(c.ns[1] - c.ns[0], 4 * 512 * 256 * (0.5 - 0.03), 1);
   EXPECT_DOUBLE_EQ(c.single_key_ns, 4 * 2 * 20);  // layers x KV heads: query heads are in the group's price
-  const auto own = step_curve(small_profile(), small_model(), {}, "fp_1");
+  ModelShape measured = small_model();
+  measured.weights_bytes = 1000;
+  const auto own = step_curve(small_profile(), measured, {});
   ASSERT_TRUE(own);
   EXPECT_TRUE(own->measured);
   EXPECT_EQ(own->curve.ns, known_curve().ns);
