@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config ccache python3 python3-pip python3-venv
   libboost1.81-dev libssl-dev nlohmann-json3-dev libfmt-dev libspdlog-dev libcli11-dev
-  libhwloc-dev libutf8proc-dev libxxhash-dev prometheus-cpp-dev)
+  libcurl4-openssl-dev libhwloc-dev libutf8proc-dev libxxhash-dev prometheus-cpp-dev)
 test_packages=(libgtest-dev libgmock-dev curl)
 ci_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev git qemu-user)
 

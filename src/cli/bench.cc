@@ -162,6 +162,7 @@ Command bench_command(CLI::App& program) {
       tests_command(*app, "batched", "Generated tokens per second of many streams", Kind::kDecode, batched),
       bench_kernels_command(*app),
       bench_kv_command(*app),
+      bench_serve_command(*app),
   };
   return {app, [app, options, commands]() -> Result<> {
             for (const Command& command : commands) {

@@ -23,6 +23,7 @@ Command score_command(CLI::App& program);
 Command bench_command(CLI::App& program);
 Command bench_kernels_command(CLI::App& bench);  // subcommands of it
 Command bench_kv_command(CLI::App& bench);
+Command bench_serve_command(CLI::App& bench);
 Command probe_command(CLI::App& program);
 Command trace_command(CLI::App& program);
 
