@@ -108,7 +108,7 @@ Result<> bench_serve(BenchServeOptions& options) {
   json.update(to_json(report, has_goal));
   if (options.json) {
     std::cout << dump(json) << std::endl;
-  } else {
+  } else if (report.completed > 0) {
     fmt::print("{} at {}: {}\n", options.model, options.endpoint.url, workload.name);
     print(report, has_goal);
   }
