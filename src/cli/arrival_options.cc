@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <limits>
 #include <sstream>
 
 #include "cli/validators.h"
@@ -24,13 +27,13 @@ void add_arrival_options(CLI::App& app, ArrivalOptions& options) {
       ->capture_default_str();
 }
 
-Result<Workload> make_workload(const ArrivalOptions& options) {
-  Arrivals arrivals = options.arrivals;
-  if (options.duration_s > 0) arrivals.duration = std::chrono::seconds(options.duration_s);
-  return make_workload(options.workload, arrivals);
+Arrivals ArrivalOptions::asked() const {
+  Arrivals all = arrivals;
+  if (duration_s > 0) all.duration = std::chrono::seconds(duration_s);
+  return all;
 }
 
-Result<ServiceGoal> read_goal(const std::string& text) {
+Result<ServiceGoal> parse_goal(const std::string& text) {
   ServiceGoal goal;
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ',');) {

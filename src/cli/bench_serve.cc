@@ -81,8 +81,8 @@ void warn(const LoadReport& report, bool ignore_eos) {
 }
 
 Result<> bench_serve(BenchServeOptions& options) {
-  OCTAVO_TRY(const Workload workload, make_workload(options.load));
-  OCTAVO_TRY(const ServiceGoal goal, read_goal(options.goal));
+  OCTAVO_TRY(const Workload workload, make_workload(options.load.workload, options.load.asked()));
+  OCTAVO_TRY(const ServiceGoal goal, parse_goal(options.goal));
   options.endpoint.stall = std::chrono::seconds(options.timeout_s);
   OCTAVO_CHECK_OK(url_of(options.endpoint, ""));
   std::ofstream save;

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "cli/format.h"
-#include "cli/validators.h"
 
 namespace octavo {
 namespace {
@@ -15,12 +13,6 @@ namespace {
 constexpr std::uint64_t kPrefixSizes[] = {100, 1'000, 10'000, 100'000};  // of the workload's own blocks
 
 double percent(double share) { return 100 * share; }
-
-Error of_goal(const std::string& part) {
-  return {ErrorCode::kInvalidArgument,
-          fmt::format("--goal: '{}' is not ttft=MS, tpot=MS or e2e=MS with 1 to 1000000000 milliseconds", part),
-          "--goal"};
-}
 
 /// Its own parts of the workload name the same prefix only where prompts share them.
 bool shares_prefixes(const Workload& workload) {
@@ -66,17 +58,7 @@ void add_load_options(CLI::App& app, LoadOptions& options) {
   app.add_option("--workload", options.workload,
                  "requests to plan for: a trace (CSV, JSONL), a profile's name, or a distribution like "
                  "prompt:p50=1020,p99=4142;output:128 (docs/workloads.md)");
-  app.add_option("--rate", options.arrivals.rate, "requests per second (default: the workload's own)")->check(finite());
-  app.add_option("--burstiness", options.arrivals.burstiness, "1: Poisson; below: bursts (default: the workload's own)")
-      ->check(finite());
-  app.add_option("--concurrency", options.arrivals.concurrency, "closed loop: so many requests at a time")
-      ->check(whole_number(1, 1U << 20U));
-  app.add_option("--requests", options.arrivals.requests, "how many")->check(whole_number(1, kMaxRequests));
-  app.add_option("--duration", options.duration_s, "seconds of arrivals, instead of --requests")
-      ->check(whole_number(1, 31'536'000));
-  app.add_option("--seed", options.arrivals.seed, "of the drawn requests")
-      ->check(whole_number())
-      ->capture_default_str();
+  add_arrival_options(app, options);
   app.add_option("--goal", options.goal, "what a request must keep to be good: ttft=MS,tpot=MS,e2e=MS");
   app.add_option("--machine", options.machine,
                  "profile of the machine to plan for, by octavo probe --save (default: this machine's)");
@@ -84,32 +66,11 @@ void add_load_options(CLI::App& app, LoadOptions& options) {
   app.add_flag("--what-if", options.what_if, "the same load under other KV types, blocks, memory, batching, policy");
 }
 
-Result<ServiceGoal> parse_goal(const std::string& text) {
-  ServiceGoal goal;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string part = text.substr(begin, end - begin);
-    const std::size_t equals = part.find('=');
-    if (equals == std::string::npos) return of_goal(part);
-    std::int64_t ms = 0;
-    const char* last = part.data() + part.size();
-    const auto [rest, fault] = std::from_chars(part.data() + equals + 1, last, ms);
-    if (fault != std::errc() || rest != last || ms < 1 || ms > 1'000'000'000) return of_goal(part);
-    const std::string name = part.substr(0, equals);
-    auto* limit = name == "ttft" ? &goal.ttft : name == "tpot" ? &goal.tpot : name == "e2e" ? &goal.e2e : nullptr;
-    if (limit == nullptr || *limit) return of_goal(part);
-    *limit = std::chrono::milliseconds(ms);
-    begin = end + 1;
-  }
-  return goal;
-}
-
 Result<LoadPlan> plan_load(const ModelShape& model, const EngineConfig& engine, std::optional<std::uint64_t> memory,
                            const LoadOptions& options) {
   LoadPlan plan;
   OCTAVO_TRY(plan.goal, parse_goal(options.goal));
-  Arrivals arrivals = options.arrivals;
-  if (options.duration_s > 0) arrivals.duration = std::chrono::seconds(options.duration_s);
+  const Arrivals arrivals = options.asked();
   plan.machine_file = options.machine.empty() ? profile_path(engine.threads) : options.machine;
   if (plan.machine_file.empty()) {
     return Error{ErrorCode::kInvalidArgument,

@@ -6,18 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "cli/arrival_options.h"
 #include "cli/jsonl.h"
 #include "octavo/simulate.h"
 #include "octavo/workload.h"
 
 namespace octavo {
 
-struct LoadOptions {
-  std::string workload;  // empty: no load was asked about
-  Arrivals arrivals;
-  std::uint32_t duration_s = 0;
-  std::string goal;     // "ttft=500,tpot=50"
-  std::string machine;  // a profile's file; empty: this machine's own
+struct LoadOptions : ArrivalOptions {  // an empty workload: no load was asked about
+  std::string goal;                    // "ttft=500,tpot=50"
+  std::string machine;                 // a profile's file; empty: this machine's own
   bool search = false, what_if = false;
 };
 
@@ -39,9 +37,6 @@ struct LoadPlan {
   };
   std::vector<CachePoint> prefix_hits;  // by size of the cache; empty: no prompt shares anything
 };
-
-/// "ttft=500,tpot=50,e2e=10000", milliseconds each; errors name the part.
-[[nodiscard]] Result<ServiceGoal> parse_goal(const std::string& text);
 
 [[nodiscard]] Result<LoadPlan> plan_load(const ModelShape& model, const EngineConfig& engine,
                                          std::optional<std::uint64_t> memory, const LoadOptions& options);

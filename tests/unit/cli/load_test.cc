@@ -167,14 +167,14 @@ TEST(LoadPrompts, SharePrefixesAndNothingElse) {
 }
 
 TEST(Goal, IsReadOrRefused) {
-  const auto goal = read_goal("ttft=500,e2e=10000");
+  const auto goal = parse_goal("ttft=500,e2e=10000");
   ASSERT_TRUE(goal);
   EXPECT_EQ(goal->ttft, milliseconds(500));
   EXPECT_EQ(goal->tpot, std::nullopt);
   EXPECT_EQ(goal->e2e, milliseconds(10000));
   for (const char* text :
        {"ttft", "ttft=", "ttft=x", "ttft=0", "ttft=-1", "ttft=1.5", "ttft=5,ttft=6", "itl=5", ",ttft=1"}) {
-    const auto refused = read_goal(text);
+    const auto refused = parse_goal(text);
     ASSERT_FALSE(refused) << text;
     EXPECT_THAT(refused.error().message, HasSubstr("--goal: '")) << text;
   }
