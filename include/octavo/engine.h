@@ -17,6 +17,7 @@
 #include "octavo/chat_template.h"
 #include "octavo/config.h"
 #include "octavo/model_info.h"
+#include "octavo/planner.h"
 #include "octavo/request.h"
 #include "octavo/result.h"
 #include "octavo/tokenizer.h"
@@ -45,6 +46,7 @@ struct EngineReport {
   std::uint32_t threads = 0;
   KvType kv_type = KvType::kBF16;
   WeightsReport weights;
+  MemoryPlan memory;  // made before anything was loaded, and kept to
   std::uint64_t packed_weights_bytes = 0, activation_bytes = 0, kv_bytes = 0;
   std::uint64_t step_weights_bytes = 0;  // that a step with logits reads: all but an embedding table of its own
   std::uint64_t kv_bytes_per_token = 0;  // what the pool charges, padding included

@@ -51,7 +51,7 @@ int run_cli(int argc, char** argv) {
   const std::vector<Command> commands = {
       generate_command(program), chat_command(program),     serve_command(program), inspect_command(program),
       tokenize_command(program), template_command(program), score_command(program), bench_command(program),
-      probe_command(program),    trace_command(program),    pack_command(program),
+      probe_command(program),    trace_command(program),    pack_command(program),  plan_command(program),
   };
   for (const Command& command : commands) command.app->set_version_flag("-V,--version", "octavo " OCTAVO_VERSION);
 

@@ -11,20 +11,18 @@
 #include <vector>
 
 #include "base/environment.h"
-#include "base/memory.h"
 #include "base/topology.h"
-#include "engine/check_config.h"
+#include "capacity/memory_plan.h"
+#include "engine/checkpoint_shape.h"
 #include "engine/describe_tokenizer.h"
 #include "engine/measure_steps.h"
-#include "engine/memory_plan.h"
 #include "engine/step_memo.h"
 #include "load/open_checkpoint.h"
+#include "octavo/planner.h"
 #include "sched/serving_setup.h"
 
 namespace octavo {
 namespace {
-
-constexpr std::uint32_t kMaxLogitRows = 64;
 
 Result<std::string> read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -47,21 +45,28 @@ Result<std::optional<ChatTemplate>> load_template(const EngineConfig& config, co
   return error;
 }
 
-std::vector<KvLayerShape> kv_shapes(const ModelSpec& spec) {
-  std::vector<KvLayerShape> shapes;
-  for (const LayerSpec& layer : spec.layers) shapes.push_back({layer.num_kv_heads, layer.head_dim, layer.window});
-  return shapes;
-}
-
 std::string fingerprint_of(const std::string& model, const EngineConfig& config) {
   return fmt::format("fp_{}_{}_kv-{}", model.substr(0, 12), numerics_name(config.numerics),
                      kv_type_name(config.kv_type));
 }
 
-/// Weights, step buffers and KV pool: what takes memory, in the order in which it is taken.
+/// What the planner says of this configuration; an error where it does not fit.
+Result<MemoryPlan> plan_for(const EngineConfig& config, const ModelShape& shape, std::uint32_t threads) {
+  OCTAVO_TRY(MemoryPlan plan, plan_memory(shape, {.engine = config, .threads = threads}));
+  if (plan.fits) return plan;
+  const bool asked = config.kv_bytes || config.max_model_len;
+  return Error{asked ? ErrorCode::kInvalidArgument : ErrorCode::kExhausted,
+               fmt::format("{}: {}; what would fit: {}", shape.source, plan.why_not, plan.nearest),
+               config.kv_bytes ? "kv_bytes" : ""};
+}
+
+/// Weights, step buffers and KV pool, as planned.
 Result<> take_memory(const EngineConfig& config, const Checkpoint& checkpoint, const Progress& progress,
                      EngineResources& r) {
   EngineReport& report = r.report;
+  const ModelShape shape = shape_of(checkpoint, config.numerics);
+  OCTAVO_TRY(report.memory, plan_for(config, shape, r.pool->size()));
+  const MemoryPlan& plan = report.memory;
   OCTAVO_TRY(LoadedWeights loaded, load_weights(config, checkpoint, *r.pool, progress));
   r.weights = std::move(loaded.weights);
   r.pack_check = std::move(loaded.check);
@@ -72,47 +77,24 @@ Result<> take_memory(const EngineConfig& config, const Checkpoint& checkpoint, c
   }
   report.fingerprint = fingerprint_of(loaded.source_sha256, config);
 
-  const KvGroups groups = plan_groups(kv_shapes(r.spec), config.kv_type, config.block_tokens);
-  ForwardLimits limits{budget_cap(config), kMaxLogitRows, config.max_model_len.value_or(r.spec.context_length)};
-  report.activation_bytes = Model::activation_bytes(r.spec, *r.weights, limits, r.pool->size());
-  // What is mapped counts as available, but is there to stay.
-  const std::uint64_t mapped = report.weights.mapped ? r.weights->bytes() : 0;
-  const std::uint64_t unclaimed = available_memory_bytes();
-  const std::uint64_t available = unclaimed - std::min(unclaimed, mapped);
-  if (report.activation_bytes >= available) {
-    return Error{ErrorCode::kExhausted,
-                 fmt::format("step buffers of {} MiB do not fit in the {} MiB available: lower "
-                             "--max-num-batched-tokens or --max-model-len",
-                             report.activation_bytes >> 20, available >> 20),
-                 "max_num_batched_tokens"};
-  }
-  if (config.kv_bytes.value_or(0) > available - report.activation_bytes) {
-    return Error{ErrorCode::kExhausted,
-                 fmt::format("--kv-bytes asks for {} MiB, but {} MiB are available beside weights and step buffers",
-                             *config.kv_bytes >> 20, (available - report.activation_bytes) >> 20),
-                 "kv_bytes"};
-  }
-  OCTAVO_TRY(const KvBudget budget,
-             plan_kv(config, groups, r.spec.context_length, available - report.activation_bytes));
-  limits.max_positions = budget.max_model_len;
-  report.activation_bytes = Model::activation_bytes(r.spec, *r.weights, limits, r.pool->size());
-  r.store = std::make_unique<KvStore>(groups, budget.num_blocks);
+  const KvGroups groups = plan_groups(kv_shapes(shape), config.kv_type, config.block_tokens);
+  const ForwardLimits limits{budget_cap(config), kMaxLogitRows, plan.longest_request};
+  r.store = std::make_unique<KvStore>(groups, plan.num_blocks + 1);
   r.model = std::make_unique<Model>(r.spec, *r.weights, *r.kernels.kernels, *r.store, *r.pool, limits);
-
-  report.kv_bytes = r.store->bytes();
-  report.kv_bytes_per_token = groups.charged_bytes_per_token();
-  report.num_blocks = budget.num_blocks - 1;
-  report.num_groups = static_cast<std::uint32_t>(groups.groups.size());
-  report.tokens_that_fit = std::uint64_t{report.num_blocks} * config.block_tokens / report.num_groups;
-  report.max_model_len = budget.max_model_len;
-  report.max_model_len_reason = budget.max_model_len_reason;
-  const std::uint64_t left = available - std::min(available, report.activation_bytes + report.kv_bytes);
-  const std::uint32_t slots = host_slots(config, groups, report.num_blocks, left);
-  if (slots > 0) r.host = std::make_unique<KvHostStore>(*r.store, slots);
-  report.swap_bytes = slots * groups.page_bytes;
+  if (plan.num_host_blocks > 0) r.host = std::make_unique<KvHostStore>(*r.store, plan.num_host_blocks);
   r.executor = std::make_unique<LocalExecutor>(*r.model, *r.store, r.host.get(), *r.sampling, *r.pool, limits,
                                                config.max_num_seqs);
   r.limits = limits;
+
+  report.activation_bytes = plan.activations_bytes;
+  report.kv_bytes = plan.pool_bytes;
+  report.kv_bytes_per_token = plan.charged_bytes_per_token;
+  report.num_blocks = plan.num_blocks;
+  report.num_groups = plan.num_groups;
+  report.tokens_that_fit = plan.tokens_that_fit;
+  report.max_model_len = plan.longest_request;
+  report.max_model_len_reason = plan.longest_request_reason;
+  report.swap_bytes = plan.num_host_blocks * plan.page_bytes;
   return Ok{};
 }
 
@@ -162,7 +144,6 @@ ServingFacts serving_facts(const EngineResources& r) {
 Result<std::unique_ptr<EngineResources>> build_resources(const EngineConfig& config, const Checkpoint& checkpoint,
                                                          std::vector<TokenId> end_of_generation,
                                                          const Progress& progress) {
-  OCTAVO_CHECK_OK(check_config(config, checkpoint.spec().context_length));
   auto r = std::make_unique<EngineResources>();
   OCTAVO_TRY(r->kernels, select_kernels(environment("OCTAVO_ISA")));
   r->spec = checkpoint.spec();

@@ -25,6 +25,13 @@ class BlockPool {
   BlockPool(Space space, std::uint32_t num_blocks, std::uint32_t block_tokens, bool named, Journal& journal,
             EventLog& events);
 
+  /// What a block's entries take, whoever has it.
+  [[nodiscard]] static constexpr std::uint64_t bytes_per_block(std::uint32_t block_tokens, bool named) {
+    constexpr std::uint64_t kIndex =
+        2 * sizeof(std::uint32_t) + sizeof(std::uint32_t);  // heads, at most twice, and next
+    return sizeof(Node) + (named ? sizeof(Name) + sizeof(TokenId) * block_tokens + kIndex : 0);
+  }
+
   [[nodiscard]] std::uint32_t total() const { return sentinel_ - 1; }
   [[nodiscard]] std::uint32_t num_free() const { return free_; }
   [[nodiscard]] std::uint32_t num_cached() const { return cached_; }

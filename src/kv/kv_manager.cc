@@ -49,6 +49,13 @@ void KvManager::State::undo_to(std::size_t height) {
   }
 }
 
+std::uint64_t KvManager::bytes(const KvConfig& config) {
+  const auto books = [&](std::uint64_t blocks, bool named) {
+    return blocks * (BlockPool::bytes_per_block(config.block_tokens, named) + sizeof(BlockId));
+  };
+  return books(config.num_blocks, config.prefix_caching) + books(config.host_blocks, false);
+}
+
 KvManager::KvManager(const KvConfig& config) {
   OCTAVO_CHECK(!config.groups.empty(), "a model has at least one group");
   OCTAVO_CHECK(config.block_tokens > 0 && config.max_seqs > 0, "blocks and seats are not empty");

@@ -44,6 +44,9 @@ struct KvMark {
 
 class KvManager {
  public:
+  /// What its books take once every block of the pool was in use. Tables grow as sequences do.
+  [[nodiscard]] static std::uint64_t bytes(const KvConfig& config);
+
   explicit KvManager(const KvConfig& config);
   ~KvManager();
 

@@ -30,6 +30,7 @@ struct KvLayerShape {
   std::uint32_t num_kv_heads = 0;
   std::uint32_t head_dim = 0;
   std::uint32_t window = 0;  // 0: full attention; else a query at p reads keys in (p - window, p]
+  bool latent = false;       // one vector of head_dim a token, read as keys and as values (multi-head latent attention)
   friend constexpr bool operator==(const KvLayerShape&, const KvLayerShape&) = default;
 };
 
@@ -49,11 +50,12 @@ constexpr KvLayout make_kv_layout(const KvLayerShape& shape, KvType type, std::u
   const std::uint64_t cells = block_tokens / kLayoutCellTokens;
   KvLayout out;
   out.block_tokens = block_tokens;
-  out.k_cell_bytes = out.v_cell_bytes = cell;
+  out.k_cell_bytes = cell;
+  out.v_cell_bytes = shape.latent ? 0 : cell;
   out.v_offset = cells * cell;
-  out.head_bytes = 2 * cells * cell;
+  out.head_bytes = cells * (out.k_cell_bytes + out.v_cell_bytes);
   out.layer_bytes = out.head_bytes * shape.num_kv_heads;
-  out.payload_bytes_per_token = 2 * head_token_bytes * shape.num_kv_heads;
+  out.payload_bytes_per_token = (shape.latent ? 1 : 2) * head_token_bytes * shape.num_kv_heads;
   return out;
 }
 
@@ -118,6 +120,8 @@ static_assert(kv_bytes_example({32, 128, 0}, 32, KvType::kF16, 1, 4096) == 2 * k
 // Llama-2-70B, grouped: 80 layers of 8 KV heads (64 query heads count nothing), 32 sequences of 8,192 tokens.
 static_assert(kv_bytes_example({8, 128, 0}, 80, KvType::kF16, 32, 8192) == 80 * kGiB);
 static_assert(make_kv_layout({8, 128, 0}, KvType::kBF16, 16).payload_bytes_per_token * 32 == 128 * 1024);
+// DeepSeek-V3, latent: 61 layers of 512 + 64 elements, whatever the 128 heads.
+static_assert(make_kv_layout({1, 576, 0, true}, KvType::kBF16, 16).payload_bytes_per_token * 61 == 70'272);
 static_assert(make_kv_layout({3, 64, 0}, KvType::kF32, 32).layer_bytes == 3 * 2 * 64 * 4 * 32);
 
 }  // namespace octavo

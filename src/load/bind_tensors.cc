@@ -11,12 +11,7 @@
 namespace octavo {
 namespace {
 
-struct Need {
-  TensorKey key;
-  std::uint32_t rows, cols;
-};
-
-void add_layer_needs(const ModelSpec& spec, std::uint32_t i, std::vector<Need>& needs) {
+void add_layer_needs(const ModelSpec& spec, std::uint32_t i, std::vector<TensorNeed>& needs) {
   const LayerSpec& layer = spec.layers[i];
   const std::uint32_t q_rows = layer.num_heads * layer.head_dim, kv_rows = layer.num_kv_heads * layer.head_dim;
   const auto matrix = [&](Role role, std::uint32_t rows, std::uint32_t cols) {
@@ -45,21 +40,13 @@ void add_layer_needs(const ModelSpec& spec, std::uint32_t i, std::vector<Need>& 
   if (spec.norms.post_ffn) vector(Role::kPostFfnNorm, spec.width);
 }
 
-std::vector<Need> needs_of(const ModelSpec& spec) {
-  std::vector<Need> needs = {{{Role::kTokenEmbedding, 0}, spec.vocab_size, spec.width},
-                             {{Role::kOutputNorm, 0}, 1, spec.width}};
-  if (!spec.tied_embeddings) needs.push_back({{Role::kOutput, 0}, spec.vocab_size, spec.width});
-  for (std::uint32_t i = 0; i < spec.layers.size(); ++i) add_layer_needs(spec, i, needs);
-  return needs;
-}
-
 std::string name_of(const ModelSource& source, const TensorKey& key) {
   const TensorName* name = find_tensor_name(*source.arch, key.first);
   OCTAVO_CHECK(name != nullptr, "a row names every tensor that its norm plan asks for");
   return fmt::format(fmt::runtime(name->*source.names), key.second);
 }
 
-Result<SourceTensor> take(const ModelSource& source, const StoredTensor& stored, const Need& need) {
+Result<SourceTensor> take(const ModelSource& source, const StoredTensor& stored, const TensorNeed& need) {
   if (!stored.type) {
     return Error{ErrorCode::kUnsupported,
                  fmt::format("{}: tensor {} has type {}; of this container F32, F16 and BF16 are read", source.path,
@@ -79,6 +66,14 @@ Result<SourceTensor> take(const ModelSource& source, const StoredTensor& stored,
 
 }  // namespace
 
+std::vector<TensorNeed> needs_of(const ModelSpec& spec) {
+  std::vector<TensorNeed> needs = {{{Role::kTokenEmbedding, 0}, spec.vocab_size, spec.width},
+                                   {{Role::kOutputNorm, 0}, 1, spec.width}};
+  if (!spec.tied_embeddings) needs.push_back({{Role::kOutput, 0}, spec.vocab_size, spec.width});
+  for (std::uint32_t i = 0; i < spec.layers.size(); ++i) add_layer_needs(spec, i, needs);
+  return needs;
+}
+
 Result<std::map<TensorKey, SourceTensor>> bind_tensors(const ModelSource& source, const ModelSpec& spec) {
   if (source.tensors.empty()) {
     return Error{ErrorCode::kInvalidArgument,
@@ -91,7 +86,7 @@ Result<std::map<TensorKey, SourceTensor>> bind_tensors(const ModelSource& source
     }
   }
   std::map<TensorKey, SourceTensor> bound;
-  for (const Need& need : needs_of(spec)) {
+  for (const TensorNeed& need : needs_of(spec)) {
     const std::string name = name_of(source, need.key);
     const auto at = stored.find(name);
     if (at == stored.end()) {

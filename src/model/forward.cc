@@ -148,14 +148,6 @@ std::span<float> Model::logits(std::span<const std::uint32_t> token_indices) {
 
 namespace {
 
-std::uint32_t max_width(const ModelSpec& spec) {
-  std::uint32_t width = spec.width;
-  for (const LayerSpec& layer : spec.layers) {
-    width = std::max({width, layer.ffn_width, layer.num_heads * layer.head_dim});
-  }
-  return width;
-}
-
 /// A bit per ActKind that any matrix multiplies with.
 std::uint32_t act_kinds(const Weights& weights) {
   std::uint32_t kinds = 0;
@@ -165,12 +157,6 @@ std::uint32_t act_kinds(const Weights& weights) {
     for (const PackedMatrix* m : {&w.q, &w.k, &w.v, &w.attn_output, &w.gate, &w.up, &w.down}) note(*m);
   }
   return kinds;
-}
-
-std::uint32_t max_rows(const ForwardLimits& limits) { return std::max(limits.max_tokens, limits.max_logit_rows); }
-
-std::uint64_t rope_bytes(const RopeSpec& rope, const ForwardLimits& limits) {
-  return std::uint64_t{limits.max_positions} * rope.rot_dims * sizeof(float);
 }
 
 }  // namespace
@@ -202,14 +188,6 @@ Model::Model(const ModelSpec& spec, const Weights& weights, const Kernels& kerne
     work_[group].merges.reserve(tiles);
   }
   row_of_token_.reserve(limits.max_tokens);
-}
-
-std::uint64_t Model::activation_bytes(const ModelSpec& spec, const Weights& weights, const ForwardLimits& limits,
-                                      std::uint32_t threads) {
-  std::uint64_t bytes = StepBuffers::bytes(spec, limits, threads);
-  bytes += Linear::storage_bytes(max_rows(limits), max_width(spec), act_kinds(weights));
-  for (const RopeSpec& rope : spec.ropes) bytes += rope_bytes(rope, limits);
-  return bytes;
 }
 
 /// Which row each token belongs to, and the attention work of every group.

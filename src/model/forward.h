@@ -46,10 +46,6 @@ class Model {
   /// Raw logits (soft-cap applied) of tokens of the batch: [indices, vocab_size], valid until the next call.
   [[nodiscard]] std::span<float> logits(std::span<const std::uint32_t> token_indices);  // at most max_logit_rows
 
-  /// Bytes of step buffers and rope tables: what the memory plan charges before the model exists.
-  [[nodiscard]] static std::uint64_t activation_bytes(const ModelSpec& spec, const Weights& weights,
-                                                      const ForwardLimits& limits, std::uint32_t threads);
-
  private:
   void list_attention(const Batch& batch);
   void embed(const Batch& batch);

@@ -4,15 +4,10 @@
 #include <cstdint>
 
 #include "base/memory.h"
+#include "model/activation_bytes.h"
 #include "model/spec.h"
 
 namespace octavo {
-
-struct ForwardLimits {
-  std::uint32_t max_tokens = 512;     // m of a step
-  std::uint32_t max_logit_rows = 64;  // rows of one logits() call
-  std::uint32_t max_positions = 0;    // length of the rope tables
-};
 
 struct StepBuffers {
   StepBuffers(const ModelSpec& spec, const ForwardLimits& limits, std::uint32_t threads);

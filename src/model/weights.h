@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,10 +57,21 @@ class Weights {
 /// equal bytes, on every machine.
 class WeightsPlan {
  public:
+  /// A matrix to pack or a vector to widen.
+  struct Placement {
+    Role role;
+    std::uint32_t layer;
+    TensorShape shape;
+    PackedMatrix matrix;  // of a matrix: all but its address
+    bool is_matrix;
+    std::uint64_t offset, bytes;  // the next one starts at a multiple of 64
+  };
+
   /// The checkpoint must outlive the plan.
   WeightsPlan(const Checkpoint& checkpoint, Numerics numerics);
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  [[nodiscard]] std::span<const Placement> placements() const { return placements_; }
   /// All that the packed bytes depend on beside the source: place, size and format of every tensor, and what packing
   /// makes of a test pattern, so that no change of a format goes unnoticed.
   [[nodiscard]] std::string description() const;
@@ -71,15 +83,6 @@ class WeightsPlan {
   [[nodiscard]] Weights bind(const std::byte* packed, WeightStorage storage) const;
 
  private:
-  /// A matrix to pack or a vector to widen.
-  struct Placement {
-    Role role;
-    std::uint32_t layer;
-    TensorShape shape;
-    PackedMatrix matrix;  // of a matrix: all but its address
-    bool is_matrix;
-    std::uint64_t offset, bytes;  // the next one starts at a multiple of 64
-  };
   void place(Role role, std::uint32_t layer, bool is_matrix);
   static void bind(const Placement& p, const std::byte* at, Weights& out);
   [[nodiscard]] bool pack_matrix(const Placement& p, PackedSink& sink, ThreadPool& pool,

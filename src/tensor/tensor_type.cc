@@ -33,6 +33,22 @@ const TypeTraits& traits_of(TensorType type) {
   return kTypes[id];
 }
 
+std::optional<TensorType> tensor_type_from_name(std::string_view name) {
+  for (std::uint32_t id = 0; id < kTypes.size(); ++id) {
+    const auto type = tensor_type_from_id(id);
+    if (type && name == kTypes[id].name) return type;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> tensor_type_names() {
+  std::vector<std::string> names;
+  for (const TypeTraits& type : kTypes) {
+    if (type.block_size != 0) names.emplace_back(type.name);
+  }
+  return names;
+}
+
 const char* ggml_type_name(std::uint32_t id) { return id < kTypes.size() ? kTypes[id].name : nullptr; }
 
 }  // namespace octavo

@@ -2,6 +2,9 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace octavo {
 
@@ -33,6 +36,9 @@ struct TypeTraits {
 /// nullopt: an id this build does not know. Safe for foreign numbers.
 [[nodiscard]] std::optional<TensorType> tensor_type_from_id(std::uint32_t id);
 [[nodiscard]] const TypeTraits& traits_of(TensorType type);
+/// By the name in its traits; nullopt: no type of this build.
+[[nodiscard]] std::optional<TensorType> tensor_type_from_name(std::string_view name);
+[[nodiscard]] std::vector<std::string> tensor_type_names();
 /// "Q4_K" and the like for any id of the ggml list, also those we do not read; nullptr if unknown.
 [[nodiscard]] const char* ggml_type_name(std::uint32_t id);
 

@@ -1,4 +1,4 @@
-#include "engine/check_config.h"
+#include "capacity/check_config.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/memory_plan.h"
+#include "capacity/memory_plan.h"
 
 namespace octavo {
 namespace {
