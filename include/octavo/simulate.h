@@ -29,10 +29,18 @@ struct SimulateConfig {
   ServiceGoal goal;
 };
 
-/// min, mean and quantiles of one figure; zeros where nothing was counted.
+/// Mean and quantiles of one figure; zeros where nothing was counted.
 struct Spectrum {
   std::uint64_t count = 0;
   double mean = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0, max = 0;
+  std::vector<double> percentiles;  // [101], or empty
+};
+
+/// How things stood at one moment, seconds after the first arrival.
+struct Moment {
+  double seconds = 0;
+  std::uint32_t running = 0, waiting = 0;
+  double kv_used_bytes = 0, kv_reserved_bytes = 0;
 };
 
 struct SimulateReport {
@@ -43,7 +51,8 @@ struct SimulateReport {
   double output_tokens_per_s = 0, total_tokens_per_s = 0, requests_per_s = 0;
   double goodput_per_s = 0, good_share = 0;                         // requests that kept the goal
   Spectrum live_tokens, running, kv_used_bytes, kv_reserved_bytes;  // over time
-  double queued_share = 0, preempted_share = 0;  // of requests: waited for a seat or memory; lost theirs once
+  std::vector<Moment> timeline;                                     // some hundreds, evenly over the steps
+  double queued_share = 0, preempted_share = 0;  // of requests: did not start at once; lost their place
   std::uint64_t preemptions = 0, recomputed_tokens = 0;
   double prefix_hit_share = 0;    // of prompt tokens
   double internal_waste = 0;      // of reserved

@@ -8,6 +8,7 @@
 namespace octavo {
 namespace {
 
+constexpr std::size_t kMostMoments = 1024;
 constexpr double kPerMilli = 1e6;      // ns
 constexpr std::int32_t kAnyToken = 7;  // what nobody looks at
 
@@ -154,6 +155,7 @@ void Simulator::gauge(double duration) {
   running_.add(scheduler_.num_running(), duration);
   used_.add(used, duration);
   reserved_.add(reserved, duration);
+  note(used, reserved);
   reserved_ns_ += reserved * duration;
   unused_ns_ += (reserved - used) * duration;
   if (scheduler_.num_waiting() == 0) return;
@@ -167,6 +169,16 @@ void Simulator::gauge(double duration) {
   }
 }
 
+/// Every so-manieth step; where that gets too many, every second of them stays.
+void Simulator::note(double used, double reserved) {
+  if (steps_ % note_every_ != 0) return;
+  timeline_.push_back({(now_ - started_) / 1e9, scheduler_.num_running(), scheduler_.num_waiting(), used, reserved});
+  if (timeline_.size() < kMostMoments) return;
+  for (std::size_t i = 0; i < timeline_.size() / 2; ++i) timeline_[i] = timeline_[2 * i];
+  timeline_.resize(timeline_.size() / 2);
+  note_every_ *= 2;
+}
+
 SimulateReport Simulator::report() const {
   SimulateReport out;
   const double ns = std::max(ended_ - started_, 1.0), seconds = ns / 1e9;
@@ -176,6 +188,7 @@ SimulateReport Simulator::report() const {
   out.ttft_ms = ttft_.spectrum(), out.tpot_ms = tpot_.spectrum(), out.itl_ms = itl_.spectrum();
   out.e2e_ms = e2e_.spectrum(), out.queue_ms = queue_.spectrum();
   out.live_tokens = live_.spectrum(), out.running = running_.spectrum();
+  out.timeline = timeline_;
   out.kv_used_bytes = used_.spectrum(), out.kv_reserved_bytes = reserved_.spectrum();
   out.output_tokens_per_s = static_cast<double>(output_tokens_) / seconds;
   out.total_tokens_per_s = static_cast<double>(output_tokens_ + prompt_tokens_) / seconds;

@@ -51,6 +51,7 @@ class Simulator {
   void compute(const PricedStep& price);
   void close_ended();
   void gauge(double duration);
+  void note(double used, double reserved);
   [[nodiscard]] Micros now() const { return Micros(static_cast<std::int64_t>(now_ / 1e3)); }
 
   Simulation what_;
@@ -69,6 +70,8 @@ class Simulator {
 
   Tally ttft_, tpot_, itl_, e2e_, queue_;
   Tally live_, running_, used_, reserved_;
+  std::vector<Moment> timeline_;
+  std::uint64_t note_every_ = 1;  // steps
   PricedStep spent_;
   double idle_ = 0, waited_for_memory_ = 0, waited_for_seats_ = 0;
   double free_while_waiting_ = 0, waiting_ns_ = 0, reserved_ns_ = 0, unused_ns_ = 0;

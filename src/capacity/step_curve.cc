@@ -14,18 +14,16 @@
 namespace octavo {
 namespace {
 
-/// Mean of the middle eight tenths: hiccups of a machine are no rule.
-double trimmed_mean(std::vector<double> values) {
+/// Hiccups of a machine are no rule. Of a list that is not empty.
+double median(std::vector<double> values) {
   std::ranges::sort(values);
-  const std::size_t cut = values.size() < 4 ? 0 : std::max<std::size_t>(values.size() / 10, 1);
-  double sum = 0;
-  for (std::size_t i = cut; i < values.size() - cut; ++i) sum += values[i];
-  return sum / static_cast<double>(values.size() - 2 * cut);
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-constexpr std::size_t kEnough = 3;  // samples, to be believed where others have as many
+constexpr std::size_t kEnough = 2;  // samples, to be believed where others have as many
 
-/// Leaves out what was timed once or twice only, unless all was.
+/// Leaves out what was timed once only, unless all was.
 template <class Key, class Value>
 void keep_enough(std::map<Key, std::vector<Value>>& groups) {
   const auto enough = [](const auto& group) { return group.second.size() >= kEnough; };
@@ -44,7 +42,7 @@ class Slope {
     for (const auto& [at, points] : places_) {
       std::vector<double> x, y;
       for (const Point& p : points) x.push_back(p.x), y.push_back(p.y);
-      groups[at.first].push_back({trimmed_mean(std::move(x)), trimmed_mean(std::move(y))});
+      groups[at.first].push_back({median(std::move(x)), median(std::move(y))});
     }
     double xx = 0, xy = 0;
     for (const auto& [group, points] : groups) {
@@ -119,10 +117,10 @@ Result<StepCurve> fit_step_curve(std::span<const std::uint32_t> windows, double 
       runs.push_back(bare(s));
     }
     if (runs.empty()) continue;
-    if (out.tokens.empty()) head = trimmed_mean(runs) * head_share / std::max(tokens, 1U);
+    if (out.tokens.empty()) head = median(runs) * head_share / std::max(tokens, 1U);
     for (std::size_t i = 0; i < runs.size(); ++i) runs[i] = std::max(runs[i] - head * samples[i].work.logit_rows, 0.0);
     out.tokens.push_back(tokens);
-    out.ns.push_back(trimmed_mean(runs));
+    out.ns.push_back(median(runs));
   }
 
   std::map<std::uint32_t, std::vector<double>> rows;
@@ -136,13 +134,13 @@ Result<StepCurve> fit_step_curve(std::span<const std::uint32_t> windows, double 
   keep_enough(overhead);
   for (const auto& [n, samples] : rows) {
     out.logit_rows.push_back(n);
-    out.logit_ns.push_back(trimmed_mean(samples));
+    out.logit_ns.push_back(median(samples));
   }
   if (rows.empty()) {
     out.logit_rows = {1}, out.logit_ns = {head};
     return out;
   }
-  const double least = trimmed_mean(overhead.begin()->second), most = trimmed_mean(overhead.rbegin()->second);
+  const double least = median(overhead.begin()->second), most = median(overhead.rbegin()->second);
   const double more = overhead.rbegin()->first - overhead.begin()->first;
   out.row_ns = more > 0 ? std::max((most - least) / more, 0.0) : 0;
   out.step_ns = std::max(least - out.row_ns * overhead.begin()->first, 0.0);

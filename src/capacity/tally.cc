@@ -41,7 +41,9 @@ double Tally::quantile(double share) const {
 }
 
 Spectrum Tally::spectrum() const {
-  return {count_, mean(), quantile(.5), quantile(.9), quantile(.95), quantile(.99), max_};
+  Spectrum out{count_, mean(), quantile(.5), quantile(.9), quantile(.95), quantile(.99), max_, {}};
+  for (int percent = 0; count_ > 0 && percent <= 100; ++percent) out.percentiles.push_back(quantile(percent / 100.0));
+  return out;
 }
 
 }  // namespace octavo

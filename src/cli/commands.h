@@ -23,11 +23,8 @@ Command score_command(CLI::App& program);
 Command bench_command(CLI::App& program);
 Command bench_kernels_command(CLI::App& bench);  // subcommands of it
 Command bench_kv_command(CLI::App& bench);
-<<<<<<< HEAD
 Command bench_serve_command(CLI::App& bench);
-=======
 Command plan_command(CLI::App& program);
->>>>>>> 78ef3bd (octavo plan: what fits in memory, by the arithmetic that the engine takes it by)
 Command probe_command(CLI::App& program);
 Command trace_command(CLI::App& program);
 

@@ -28,7 +28,7 @@ constexpr std::uint32_t kDepth = 2048;
 constexpr std::uint32_t kShort = 16;  // of prompts whose decode is timed at the start
 constexpr std::uint32_t kRounds = 4, kDecodeSteps = 12;
 constexpr std::uint64_t kReadSet = 256ULL << 20U;  // beyond the caches
-constexpr std::chrono::seconds kEnough{40};        // no further round begins after that
+constexpr std::chrono::seconds kEnough{60};        // no further round begins after that
 
 std::string now_utc() { return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr))); }
 
@@ -126,7 +126,7 @@ std::vector<Shape> shapes_for(const EngineReport& report) {
   }
   for (std::uint32_t streams = 1; streams <= kSeats; streams *= 2) all.push_back({streams, kShort, kDecodeSteps});
   all.push_back({1, kDepth, kDecodeSteps});
-  all.push_back({8, kDepth / 4, kDecodeSteps});
+  all.push_back({16, kDepth / 4, kDecodeSteps});
   std::erase_if(all, [&](const Shape& s) {
     const std::uint32_t each = s.prompt + s.output;
     return each > report.max_model_len || std::uint64_t{each} * s.streams > report.tokens_that_fit ||

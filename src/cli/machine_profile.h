@@ -12,7 +12,7 @@ namespace octavo {
 /// About a minute, with progress on stderr. `models` is left empty.
 [[nodiscard]] Result<MachineProfile> measure_machine(std::uint32_t threads);
 
-/// Some twenty seconds for a small model: prompts of many lengths, decode of several widths and depths, each several
+/// About a minute for a small model: prompts of many lengths, decode of several widths and depths, each several
 /// times. The engine is idle, its prefix cache off.
 [[nodiscard]] Result<ModelProfile> measure_model(Engine& engine, Numerics numerics);
 

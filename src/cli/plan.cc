@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "cli/model_names.h"
+#include "cli/plan_check.h"
+#include "cli/plan_html.h"
 #include "cli/validators.h"
 
 namespace octavo {
@@ -24,15 +27,54 @@ Result<ModelShape> read_shape(const PlanOptions& options) {
   return read_model_shape(path ? *path : options.engine.model, options.weights_format, options.engine.config.numerics);
 }
 
+/// What needs a load to be asked about.
+Result<> check_load_options(const PlanOptions& options) {
+  if (!options.load.workload.empty()) return Ok{};
+  for (const auto& [flag, given] : {std::pair{"--check", options.check},
+                                    {"--what-if", options.load.what_if},
+                                    {"--search-rate", options.load.search},
+                                    {"--goal", !options.load.goal.empty()},
+                                    {"--machine", !options.load.machine.empty()}}) {
+    if (!given) continue;
+    return Error{ErrorCode::kInvalidArgument, fmt::format("{} is about a load: add --workload", flag), flag};
+  }
+  return Ok{};
+}
+
 Result<> run_plan(const PlanOptions& options) {
+  OCTAVO_CHECK_OK(check_load_options(options));
   OCTAVO_TRY(const PlanCase what, plan_case(options));
   OCTAVO_TRY(const MemoryPlan plan, plan_memory(what.model, what.question));
+  std::optional<LoadPlan> load;
+  std::optional<CheckReport> check;
+  if (plan.fits && options.check) {
+    OCTAVO_TRY(check, check_plan(what.model, options.engine, options.memory, plan.rss_bytes, options.load));
+  } else if (plan.fits && !options.load.workload.empty()) {
+    OCTAVO_TRY(load, plan_load(what.model, options.engine.config, options.memory, options.load));
+  }
   if (options.json) {
-    std::cout << plan_json(what, plan).dump(2) << std::endl;
+    Json json = plan_json(what, plan);
+    if (load) json["load"] = to_json(*load);
+    if (check) json["check"] = to_json(*check);
+    std::cout << json.dump(2) << std::endl;
   } else if (options.explain) {
     std::cout << explain(what.model, what.question, plan) << std::flush;
   } else {
     print_plan(what, plan);
+  }
+  if (!options.json && load) print_load(*load);
+  if (!options.json && check) print_check(*check);
+  if (!options.html.empty()) {
+    OCTAVO_CHECK_OK(write_plan_page(options.html, what.model, what.question, plan, load ? &*load : nullptr,
+                                    check ? &*check : nullptr));
+  }
+  if (load && load->report.refused > 0) {
+    std::fflush(stdout);
+    return Error{ErrorCode::kExhausted,
+                 fmt::format("{} of {} requests never fit: the longest request is {} tokens{}", load->report.refused,
+                             load->workload.requests.size(), plan.longest_request,
+                             plan.longest_request_reason.empty() ? "" : " (" + plan.longest_request_reason + ")"),
+                 ""};
   }
   if (plan.fits) return Ok{};
   std::fflush(stdout);
@@ -53,6 +95,10 @@ void add_point_options(CLI::App& app, PlanOptions& options) {
   app.add_option("--weights-format", options.weights_format,
                  "format of weights that are not there, like Q4_0 (default: the config's, else BF16)");
   app.add_flag("--explain", options.explain, "print the derivation with the numbers filled in");
+  add_load_options(app, options.load);
+  app.add_flag("--check", options.check,
+               "run the load for real on the model, at three rates, beside what was predicted (docs/simulator.md)");
+  app.add_option("--html", options.html, "write all of it to this file as one page, with plots");
   app.add_flag("--json", options.json, "print JSON");
 }
 
@@ -80,7 +126,7 @@ Command plan_command(CLI::App& program) {
   return {app, [options, seqs, fraction] {
             EngineConfig& config = options->engine.config;
             // What fits is the question, so KV may take all that is left, by as many sequences as are asked for.
-            if (fraction->count() == 0) config.kv_fraction = 1;
+            if (fraction->count() == 0 && options->load.workload.empty()) config.kv_fraction = 1;
             if (seqs->count() == 0)
               config.max_num_seqs = std::clamp(options->batch.value_or(0), config.max_num_seqs, 4096U);
             return run_plan(*options);

@@ -6,6 +6,7 @@
 
 #include "cli/common.h"
 #include "cli/jsonl.h"
+#include "cli/plan_load.h"
 #include "octavo/model_shape.h"
 #include "octavo/planner.h"
 
@@ -16,6 +17,9 @@ struct PlanOptions {
   std::optional<std::uint64_t> memory;
   std::optional<std::uint32_t> batch, length;
   std::string weights_format;
+  LoadOptions load;
+  bool check = false;
+  std::string html;  // a file
   bool explain = false, json = false;
 };
 

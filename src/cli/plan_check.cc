@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "cli/load_prompts.h"
 #include "cli/progress.h"
 #include "octavo/trace.h"
 
@@ -28,6 +29,7 @@ using Micros = std::chrono::microseconds;
 constexpr double kLevels[] = {0.5, 0.8, 1.5};  // of the predicted capacity
 constexpr std::uint32_t kRequests = 40;        // where nothing else is asked
 constexpr std::uint64_t kRssAllowance = 16ULL << 20U;
+constexpr std::chrono::seconds kPatience{120};
 constexpr std::chrono::milliseconds kLook{100};  // between two looks at the engine
 
 double millis(Micros time) { return std::chrono::duration<double, std::milli>(time).count(); }
@@ -42,6 +44,7 @@ Spectrum spectrum_of(std::vector<double> values) {
   out.count = values.size();
   for (const double v : values) out.mean += v / static_cast<double>(values.size());
   out.p50 = at(.5), out.p90 = at(.9), out.p95 = at(.95), out.p99 = at(.99), out.max = values.back();
+  for (int percent = 0; percent <= 100; ++percent) out.percentiles.push_back(at(std::max(percent / 100.0, 1e-9)));
   return out;
 }
 
@@ -53,20 +56,10 @@ std::uint64_t resident_bytes() {
   return 0;
 }
 
-/// Ids below the vocabulary: of shared blocks by their id, of the rest by the request.
-std::vector<TokenId> prompt_of(const PlannedRequest& request, std::uint64_t own, std::uint32_t block,
-                               std::uint32_t vocab) {
-  std::vector<TokenId> out;
-  out.reserve(request.prompt_tokens);
-  for (std::uint32_t i = 0; i < request.prompt_tokens; ++i) {
-    const std::uint32_t b = i / block;
-    const bool shared = b < request.prefix_ids.size() && (b + std::uint64_t{1}) * block <= request.prompt_tokens;
-    std::uint64_t z = (shared ? request.prefix_ids[b] : ~own) * 0x9E3779B97F4A7C15U + i;
-    z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
-    out.push_back({static_cast<std::int32_t>((z ^ (z >> 31U)) % vocab)});
-  }
-  return out;
+/// The pool is made resident in the background; on a busy machine that may take its time.
+void wait_until_resident(std::uint64_t bytes) {
+  const auto begin = Clock::now();
+  while (resident_bytes() < bytes && Clock::now() - begin < kPatience) std::this_thread::sleep_for(kLook);
 }
 
 /// What one request's sink sees; the engine's thread writes, whoever waited for `open` to become 0 reads.
@@ -139,12 +132,12 @@ Result<> check_age(const std::string& path) {
 
 bool CheckedFigure::kept() const { return std::abs(error()) <= bound || std::abs(predicted - measured) <= allowance; }
 
-Result<MeasuredLoad> run_load(Engine& engine, const Workload& workload) {
+Result<MeasuredLoad> run_load(Engine& engine, const Workload& workload, std::uint64_t seed) {
   const std::size_t count = workload.requests.size();
-  const std::uint32_t vocab = engine.report().model.vocab_size;
+  const LoadPrompts prompts(workload, seed, engine.report().model.vocab_size);
   std::vector<Request> requests(count);
   for (std::size_t i = 0; i < count; ++i) {
-    requests[i].prompt = prompt_of(workload.requests[i], i, workload.prefix_block_tokens, vocab);
+    for (const std::uint32_t id : prompts.ids(i)) requests[i].prompt.push_back({static_cast<std::int32_t>(id)});
     requests[i].params.max_tokens = workload.requests[i].output_tokens;
     requests[i].params.temperature = 0;
     requests[i].params.ignore_eos = true;
@@ -247,12 +240,15 @@ Result<CheckReport> check_plan(const ModelShape& model, const EngineOptions& eng
     report.levels.push_back({fmt::format("{:.2g} of capacity", rate / report.capacity), rate, plan.report, {}, {}});
     workloads.push_back(std::move(plan.workload));
   }
-  OCTAVO_TRY(const std::unique_ptr<Engine> loaded, load_engine(engine));
+  EngineOptions as_served = engine;
+  as_served.config.prefault_kv = true;  // as the server does: what is planned is to be seen
+  OCTAVO_TRY(const std::unique_ptr<Engine> loaded, load_engine(as_served));
+  wait_until_resident(loaded->report().kv_bytes);
   for (std::size_t i = 0; i < workloads.size(); ++i) {
     CheckedLevel& level = report.levels[i];
     fmt::print(stderr, "octavo plan: running {} requests at {:.3g}/s ({})\n", workloads[i].requests.size(), level.rate,
                level.name);
-    OCTAVO_TRY(level.measured, run_load(*loaded, workloads[i]));
+    OCTAVO_TRY(level.measured, run_load(*loaded, workloads[i], options.arrivals.seed));
     level.figures = compare(level.predicted, level.measured, planned_rss);
     if (auto reset = loaded->reset_prefix_cache(); !reset) return std::move(reset).error();
   }

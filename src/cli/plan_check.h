@@ -24,7 +24,7 @@ struct MeasuredLoad {
 };
 
 /// Submits every request at its time (or so many at a time), waits for all of them. `steps` are looked at all along.
-[[nodiscard]] Result<MeasuredLoad> run_load(Engine& engine, const Workload& workload);
+[[nodiscard]] Result<MeasuredLoad> run_load(Engine& engine, const Workload& workload, std::uint64_t seed);
 
 /// A figure, and whether the two are as near as they should be.
 struct CheckedFigure {

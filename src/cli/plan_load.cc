@@ -122,11 +122,11 @@ void print_load(const LoadPlan& plan) {
       fmt::print("at most    {:.3g} requests/s: then {:.1f} % keep it ({} simulations)\n", plan.search->rate,
                  percent(plan.search->good_share), plan.search->runs);
     } else {
-      fmt::print("at most    no rate keeps it: a request alone does not\n");
+      fmt::print("at most    no rate keeps it: more than 1 % of the requests do not, even alone\n");
     }
   }
   fmt::print(
-      "requests   {} answered, {} refused; {:.1f} % wait for a seat or memory, {:.1f} % are preempted ({} times, "
+      "requests   {} answered, {} refused; {:.1f} % wait before they start, {:.1f} % are preempted ({} times, "
       "{} tokens given up)\n",
       r.requests, r.refused, percent(r.queued_share), percent(r.preempted_share), r.preemptions, r.recomputed_tokens);
   fmt::print("memory     {:.1f} % of reserved KV holds no token; {:.1f} % of the pool is free while others wait\n",
