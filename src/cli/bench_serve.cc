@@ -1,12 +1,15 @@
 // octavo bench serve: a load on any server of the OpenAI API, and what its users would have felt.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/environment.h"
 #include "cli/arrival_options.h"
@@ -22,6 +25,7 @@ namespace octavo {
 namespace {
 
 constexpr double kNotableLateMs = 20;
+constexpr std::size_t kToldErrors = 5;
 
 struct BenchServeOptions {
   Endpoint endpoint;
@@ -67,8 +71,15 @@ Json asked(const BenchServeOptions& options, const Workload& workload) {
 
 /// What would spoil the figures unnoticed.
 void warn(const LoadReport& report, bool ignore_eos) {
-  for (const auto& [message, count] : report.errors) {
-    fmt::print(stderr, "octavo bench serve: {} requests failed: {}\n", count, message);
+  std::vector<std::pair<std::uint64_t, std::string>> errors;  // most frequent first
+  for (const auto& [message, count] : report.errors) errors.emplace_back(count, message);
+  std::ranges::stable_sort(errors, std::greater{}, &std::pair<std::uint64_t, std::string>::first);
+  for (std::size_t i = 0; i < std::min(errors.size(), kToldErrors); ++i) {
+    fmt::print(stderr, "octavo bench serve: {} requests failed: {}\n", errors[i].first, errors[i].second);
+  }
+  if (errors.size() > kToldErrors) {
+    fmt::print(stderr, "octavo bench serve: and {} other messages (--json has them all)\n",
+               errors.size() - kToldErrors);
   }
   if (report.max_late_ms > kNotableLateMs) {
     fmt::print(stderr, "octavo bench serve: requests went out up to {:.0f} ms late: this machine is too busy to send\n",

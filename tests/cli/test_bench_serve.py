@@ -155,6 +155,14 @@ def test_broken_answers_are_errors_beside_whole_ones(fault, message):
     assert figures["total_output_tokens"] == 2 * figures["completed"]
 
 
+def test_many_kinds_of_errors_are_told_in_few_lines():
+    with broken(lambda handler, number: handler.refuse(400, f"number {number // 2}")) as server:
+        figures, run = load(server.url, "--model", "m", "--requests", 20, "--concurrency", 1)
+    assert run.returncode == 1 and len(figures["error_counts"]) == 10
+    lines = run.stderr.splitlines()
+    assert len(lines) == 7 and "and 5 other messages" in lines[5] and "no request was answered" in lines[6], lines
+
+
 def test_a_server_that_says_nothing_is_given_up():
     def stall(handler, number):
         if number == 0:
