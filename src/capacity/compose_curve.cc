@@ -45,6 +45,13 @@ const AttentionCost* nearest(const MachineProfile& profile, const std::string& k
 
 }  // namespace
 
+Result<> check_runnable(const ModelShape& model) {
+  if (model.unsupported.empty()) return Ok{};
+  return Error{ErrorCode::kUnsupported,
+               fmt::format("{} cannot be served, only its memory is known: {}", model.name, model.unsupported),
+               "model"};
+}
+
 Result<StepCurve> compose_step_curve(const MachineProfile& profile, const ModelShape& model,
                                      const EngineConfig& config) {
   std::set<std::uint32_t> rows;

@@ -35,11 +35,7 @@ ServingFacts facts_of(const EngineConfig& config, const MemoryPlan& memory, cons
 }  // namespace
 
 Result<SimulateReport> simulate(const ModelShape& model, const SimulateConfig& config, const Workload& workload) {
-  if (!model.unsupported.empty()) {
-    return Error{ErrorCode::kUnsupported,
-                 fmt::format("{} cannot be served, only its memory is known: {}", model.name, model.unsupported),
-                 "model"};
-  }
+  OCTAVO_CHECK_OK(check_runnable(model));
   if (workload.requests.empty()) {
     return Error{ErrorCode::kInvalidArgument, workload.name + ": there is no request in it", "workload"};
   }
@@ -124,11 +120,12 @@ std::vector<WhatIf> what_if(const ModelShape& model, const SimulateConfig& confi
 Result<RateSearch> largest_rate(const ModelShape& model, const SimulateConfig& config, const std::string& source,
                                 const Arrivals& arrivals) {
   if (!config.goal.ttft && !config.goal.tpot && !config.goal.e2e) {
-    return Error{ErrorCode::kInvalidArgument, "a largest rate needs something to keep: give a goal", "goal"};
+    return Error{ErrorCode::kInvalidArgument, "a largest rate needs something to keep: give a goal (--goal ttft=500)",
+                 "goal"};
   }
   if (arrivals.concurrency) {
-    return Error{ErrorCode::kInvalidArgument, "a closed loop has no rate to search: leave out the concurrency",
-                 "concurrency"};
+    return Error{ErrorCode::kInvalidArgument,
+                 "a closed loop has no rate to search: leave out the concurrency (--concurrency)", "concurrency"};
   }
   RateSearch best;
   const auto good = [&](double rate) -> Result<bool> {

@@ -148,6 +148,7 @@ Result<StepCurve> fit_step_curve(std::span<const std::uint32_t> windows, double 
 }
 
 Result<StepCosting> step_curve(const MachineProfile& profile, const ModelShape& model, const EngineConfig& config) {
+  if (Result<> runs = check_runnable(model); !runs) return std::move(runs).error();
   for (const ModelProfile& own : profile.models) {
     if (own.name == model.name && own.weights_bytes == model.weights_bytes &&
         own.numerics == numerics_name(config.numerics) && own.kv_type == kv_type_name(config.kv_type)) {

@@ -52,6 +52,9 @@ class StepPrice {
 [[nodiscard]] Result<StepCurve> compose_step_curve(const MachineProfile& profile, const ModelShape& model,
                                                    const EngineConfig& config);
 
+/// kUnsupported with the reason if this engine cannot run the model: only its memory is known.
+[[nodiscard]] Result<> check_runnable(const ModelShape& model);
+
 /// nullptr, or why the curve prices nothing: no points, not ascending, not finite, negative.
 [[nodiscard]] const char* fault_of(const StepCurve& curve);
 

@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 from conftest import OCTAVO, ROOT, assert_refused, octavo
+from machine_profile import some_profile
 from test_serve import Serving
 
 sys.path.insert(0, str(ROOT / "bench"))
@@ -38,19 +39,6 @@ def test_probe_tells_peaks_bandwidth_and_regions():
         assert 0 < report[region]["min"] <= report[region]["median"], region
     assert "int8" in octavo("probe", "--threads", 1, "--working-set", "1MiB").stdout
     assert_refused(octavo("probe", "--working-set", "1TiB"), 1, "--working-set", "MiB available")
-
-
-def some_profile(path):
-    """A machine that nobody measured: what --save --model adds to."""
-    path.write_text(json.dumps({
-        "octavo_machine_profile": 1, "cpu": "a CPU", "isa": "any", "threads": 2, "measured": "2026-01-01 00:00 UTC",
-        "read_gbytes": 20.0, "empty_region_us": 0.1, "joined_region_us": 0.5, "sample_ns": 1e4,
-        "gemm": [{"format": f, "rows": [1, 64], "ns_per_weight": [0.05, 0.6]}
-                 for f in ("Q4_1", "Q8_0", "Q4_0", "BF16", "F16", "F32")],
-        "attention": [{"kv_type": kv, "head_dim": 64, "group": 4, "single_key_ns": 20.0, "chunk_key_ns": 5.0}
-                      for kv in ("f32", "f16", "bf16")],
-        "models": []}))
-    return path
 
 
 def test_probe_keeps_a_profile_of_a_model(tmp_path):

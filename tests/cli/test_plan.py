@@ -5,6 +5,7 @@ import json
 import pytest
 
 from conftest import ROOT, assert_refused, octavo
+from machine_profile import some_profile
 
 GIB = 1 << 30
 TINY = ROOT / "tests/golden/tiny/llama"
@@ -95,3 +96,74 @@ def test_broken_configs(tmp_path):
     assert_refused(octavo("plan", config), 1, "config.json", "JSON")
     config.write_text(json.dumps({"model_type": "new", "num_hidden_layers": 2}))
     assert_refused(octavo("plan", config), 2, "hidden_size is missing")
+
+
+def load(*args, model=TINY, machine):
+    """A load on a machine that is only a file; the tiny model runs anywhere."""
+    return octavo("plan", model, "--kv-bytes", "4MiB", "--memory", "2GiB", "--machine", machine, *args)
+
+
+def test_a_load_is_simulated_alike_every_time(tmp_path):
+    machine = some_profile(tmp_path / "machine.json")
+    asked = ("--workload", "prompt:lognormal=3/0.5;output:10", "--rate", 5, "--requests", 50, "--goal", "ttft=1000")
+    runs = [load(*asked, "--json", machine=machine) for _ in range(2)]
+    assert runs[0].returncode == 0, runs[0].stderr
+    assert runs[0].stdout == runs[1].stdout
+    simulation = json.loads(runs[0].stdout)["load"]["simulation"]
+    assert simulation["requests"] == 50 and simulation["refused"] == 0
+    assert simulation["output_tokens_per_s"] * simulation["seconds"] == pytest.approx(50 * 10)
+    assert 0 < simulation["ttft_ms"]["p50"] <= simulation["ttft_ms"]["p99"] <= simulation["ttft_ms"]["max"]
+    text = load(*asked, machine=machine)
+    assert "TTFT, ms" in text.stdout and "composed from single kernels" in text.stdout
+
+
+def test_what_if_search_and_page(tmp_path):
+    machine = some_profile(tmp_path / "machine.json")
+    page = tmp_path / "plan.html"
+    run = load("--workload", "prompt:40;output:10", "--requests", 30, "--rate", 2, "--goal", "ttft=500",
+               "--search-rate", "--what-if", "--html", page, "--json", machine=machine)
+    assert run.returncode == 0, run.stderr
+    answer = json.loads(run.stdout)["load"]
+    assert answer["largest_rate"]["requests_per_s"] > 2 and answer["largest_rate"]["good_share"] >= 0.99
+    changes = [row["change"] for row in answer["what_if"]]
+    assert changes[0] == "as configured" and {"KV f32", "blocks of 256", "static batches", "static memory"} <= set(changes)
+    html = page.read_text()
+    assert "<svg" in html and "What if" in html and "http://" not in html.replace("http://www.w3.org", "")
+
+
+def test_a_trace_that_never_fits_fails(tmp_path):
+    machine = some_profile(tmp_path / "machine.json")
+    trace = tmp_path / "trace.csv"
+    trace.write_text("arrival,prompt,output\n0,10,5\n1,100000,5\n")
+    run = load("--workload", trace, machine=machine)
+    assert run.returncode == 1 and "1 of 2 requests never fit" in run.stderr, run.stderr
+
+
+def test_a_load_is_checked_for_real(tmp_path):
+    machine = some_profile(tmp_path / "machine.json")
+    assert octavo("probe", "--save", "--model", TINY, "--output", machine).returncode == 0
+    page = tmp_path / "check.html"
+    run = load("--workload", "prompt:20;output:8", "--requests", 20, "--check", "--html", page, "--json", machine=machine)
+    assert run.returncode == 0, run.stderr
+    check = json.loads(run.stdout)["check"]
+    assert check["steps_measured_on_model"] and len(check["levels"]) == 3
+    for level in check["levels"]:
+        assert level["answered"] == 20 and level["refused"] == 0
+        names = {figure["name"]: figure for figure in level["figures"]}
+        assert {"KV peak, bytes", "RSS peak, bytes", "output tok/s", "TTFT p99, ms", "TPOT p99, ms"} <= set(names)
+        assert all(figure["measured"] > 0 for figure in names.values())
+    assert "Predicted and measured" in page.read_text()
+
+
+def test_bad_loads_are_refused(tmp_path):
+    machine = some_profile(tmp_path / "machine.json")
+    assert_refused(octavo("plan", TINY, "--check"), 2, "--check", "--workload")
+    assert_refused(octavo("plan", TINY, "--what-if"), 2, "--what-if", "--workload")
+    simple = ("--workload", "prompt:20;output:8")
+    assert_refused(load(*simple, "--rate", 1, "--goal", "ttft=-3", machine=machine), 2, "--goal", "ttft=-3")
+    assert_refused(load(*simple, machine=machine), 2, "--rate")
+    assert_refused(load(*simple, "--rate", 1, "--search-rate", machine=machine), 2, "--goal")
+    assert_refused(load(*simple, "--rate", 1, machine=tmp_path / "none.json"), 1, "none.json", "octavo probe --save")
+    assert_refused(load("--workload", "prompt:20", "--rate", 1, machine=machine), 2, "output")
+    deepseek = octavo("plan", "deepseek-v3", "--memory", "2TiB", *simple, "--rate", 1, "--machine", machine)
+    assert deepseek.returncode == 1 and "deepseek" in deepseek.stderr
