@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from conftest import assert_refused, octavo
+from conftest import PROGRESS, assert_refused, octavo
 from test_serve import Serving
 
 LENGTHS = "prompt:p50=40,p90=80;output:8"
@@ -17,6 +17,11 @@ def load(url, *args, workload=LENGTHS):
     run = octavo("bench", "serve", "--url", url, "--workload", workload, "--json", *args)
     assert run.stdout, run.stderr
     return json.loads(run.stdout), run
+
+
+def told(run):
+    """What stderr says beside what a busy machine makes it say."""
+    return [line for line in run.stderr.splitlines() if not PROGRESS.fullmatch(line) and " ms late: " not in line]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +34,7 @@ def server():
 def test_every_request_is_answered_and_counted(server, tmp_path, how):
     saved = tmp_path / "figures.json"
     figures, run = load(server.url, "--requests", 12, "--ignore-eos", "--save", saved, *how)
-    assert run.returncode == 0 and run.stderr == "", run.stderr
+    assert run.returncode == 0 and told(run) == [], run.stderr
     assert figures["completed"] == 12 and figures["failed"] == 0 and figures["error_counts"] == {}
     assert figures["total_output_tokens"] == 12 * 8 and figures["short_outputs"] == 0
     assert figures["model_id"] == "smollm2" and figures["request_goodput"] is None
@@ -159,7 +164,7 @@ def test_many_kinds_of_errors_are_told_in_few_lines():
     with broken(lambda handler, number: handler.refuse(400, f"number {number // 2}")) as server:
         figures, run = load(server.url, "--model", "m", "--requests", 20, "--concurrency", 1)
     assert run.returncode == 1 and len(figures["error_counts"]) == 10
-    lines = run.stderr.splitlines()
+    lines = told(run)
     assert len(lines) == 7 and "and 5 other messages" in lines[5] and "no request was answered" in lines[6], lines
 
 
@@ -171,23 +176,28 @@ def test_a_server_that_says_nothing_is_given_up():
             time.sleep(.05)
 
     with broken(stall) as server:
-        begin = time.monotonic()
         figures, run = load(server.url, "--model", "m", "--requests", 3, "--rate", "inf", "--timeout", 2)
-    assert time.monotonic() - begin < 30
     assert run.returncode == 1 and figures["failed"] == 3 and "no request was answered" in run.stderr
 
 
 def test_in_an_open_loop_nobody_waits_for_answers(tmp_path):
-    def slow(handler, _):
-        time.sleep(1.5)
-        handler.stream(WHOLE)
+    all_are_there = threading.Event()
+
+    def patient(handler, number):
+        if number == 9:
+            all_are_there.set()
+        if all_are_there.wait(60):  # nobody is answered before the last has asked
+            handler.stream(WHOLE)
+        else:
+            handler.refuse(500, "some never came")
 
     saved = tmp_path / "figures.json"
-    with broken(slow) as server:
-        load(server.url, "--model", "m", "--requests", 10, "--rate", 20, "--save", saved, "--api-key", "secret")
+    with broken(patient) as server:
+        figures, run = load(server.url, "--model", "m", "--requests", 10, "--rate", 20, "--save", saved, "--api-key", "secret")
         bodies = server.bodies
+    assert run.returncode == 0 and figures["completed"] == 10, run.stderr
     times = json.loads(saved.read_text())["start_times"]
-    assert times == sorted(times) and times[-1] < 1.5  # all were sent before the first was answered
+    assert times == sorted(times)
     body, headers = bodies[0]
     assert headers["Authorization"] == "Bearer secret" and body["model"] == "m" and body["stream"] is True
     assert body["max_tokens"] == 8 and all(100 <= token < 1000 for token in body["prompt"]) and "ignore_eos" not in body
