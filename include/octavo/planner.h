@@ -15,9 +15,9 @@
 namespace octavo {
 
 struct MemoryQuestion {
-  EngineConfig engine{};  // KV type, blocks, budgets, strategy; its `model` is not read
+  EngineConfig engine{};                  // KV type, blocks, budgets, strategy; its `model` is not read
   std::optional<std::uint64_t> memory{};  // for everything; none: what this machine (and its cgroup) has available
-  std::uint32_t threads = 0;  // 0: the cores this process may use
+  std::uint32_t threads = 0;              // 0: the cores this process may use
   std::optional<std::uint32_t> batch{}, length{};  // one point: so many sequences of so many tokens
 };
 

@@ -45,8 +45,9 @@ struct Moment {
 
 struct SimulateReport {
   MemoryPlan memory;
-  std::uint64_t requests = 0, refused = 0, steps = 0;
-  double seconds = 0;  // of virtual time, first arrival to last token
+  std::uint64_t requests = 0, steps = 0;         // answered
+  std::uint64_t never_fit = 0, turned_away = 0;  // refused: longer than any request may be; the queue was full
+  double seconds = 0;                            // of virtual time, first arrival to last token
   Spectrum ttft_ms, tpot_ms, itl_ms, e2e_ms, queue_ms;
   double output_tokens_per_s = 0, total_tokens_per_s = 0, requests_per_s = 0;
   double goodput_per_s = 0, good_share = 0;                         // requests that kept the goal

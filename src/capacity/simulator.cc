@@ -61,20 +61,24 @@ void Simulator::take_arrivals(const Workload& workload) {
   while (next_ < requests.size()) {
     const double arrival = workload.concurrency ? now_ : static_cast<double>(requests[next_].arrival.count()) * 1e3;
     if (arrival > now_ || (workload.concurrency && open_.size() >= *workload.concurrency)) return;
-    if (!submit(workload, static_cast<std::uint32_t>(next_++), arrival)) ++refused_;
+    submit(workload, static_cast<std::uint32_t>(next_++), arrival);
   }
 }
 
-bool Simulator::submit(const Workload& workload, std::uint32_t index, double arrival) {
+void Simulator::submit(const Workload& workload, std::uint32_t index, double arrival) {
   const PlannedRequest& request = workload.requests[index];
   const SeqId id{++last_seq_};
   write_prompt(request, workload.prefix_block_tokens, id.value, prompt_);
   SeqLimits limits;
   limits.max_new_tokens = request.output_tokens;
   const Micros at(static_cast<std::int64_t>(arrival / 1e3));
-  if (scheduler_.add(id, limits, prompt_, at).why != Refusal::Why::kNone) return false;
+  switch (scheduler_.add(id, limits, prompt_, at).why) {
+    case Refusal::Why::kNone: break;
+    case Refusal::Why::kQueueFull: ++turned_away_; return;
+    case Refusal::Why::kTooLong:
+    case Refusal::Why::kNeverFits: ++never_fit_; return;
+  }
   open_.emplace(id.value, Answer{index, arrival, 0, 0, 0, scheduler_.counters().steps, false});
-  return true;
 }
 
 bool Simulator::step() {
@@ -183,7 +187,8 @@ SimulateReport Simulator::report() const {
   SimulateReport out;
   const double ns = std::max(ended_ - started_, 1.0), seconds = ns / 1e9;
   const auto share = [](double part, double whole) { return whole > 0 ? part / whole : 0; };
-  out.requests = finished_, out.refused = refused_, out.steps = steps_;
+  out.requests = finished_, out.steps = steps_;
+  out.never_fit = never_fit_, out.turned_away = turned_away_;
   out.seconds = finished_ > 0 ? seconds : 0;
   out.ttft_ms = ttft_.spectrum(), out.tpot_ms = tpot_.spectrum(), out.itl_ms = itl_.spectrum();
   out.e2e_ms = e2e_.spectrum(), out.queue_ms = queue_.spectrum();
@@ -193,7 +198,7 @@ SimulateReport Simulator::report() const {
   out.output_tokens_per_s = static_cast<double>(output_tokens_) / seconds;
   out.total_tokens_per_s = static_cast<double>(output_tokens_ + prompt_tokens_) / seconds;
   out.requests_per_s = static_cast<double>(finished_) / seconds;
-  const double asked = static_cast<double>(finished_ + refused_);
+  const double asked = static_cast<double>(finished_ + never_fit_ + turned_away_);
   out.good_share = share(static_cast<double>(good_), asked);
   out.goodput_per_s = static_cast<double>(good_) / seconds;
   out.queued_share = share(static_cast<double>(queued_), asked);

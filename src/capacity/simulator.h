@@ -46,7 +46,7 @@ class Simulator {
     bool preempted = false;
   };
   void take_arrivals(const Workload& workload);
-  bool submit(const Workload& workload, std::uint32_t request, double arrival);
+  void submit(const Workload& workload, std::uint32_t request, double arrival);
   bool step();
   void compute(const PricedStep& price);
   void close_ended();
@@ -75,7 +75,7 @@ class Simulator {
   PricedStep spent_;
   double idle_ = 0, waited_for_memory_ = 0, waited_for_seats_ = 0;
   double free_while_waiting_ = 0, waiting_ns_ = 0, reserved_ns_ = 0, unused_ns_ = 0;
-  std::uint64_t refused_ = 0, finished_ = 0, good_ = 0, queued_ = 0, preempted_ = 0;
+  std::uint64_t never_fit_ = 0, turned_away_ = 0, finished_ = 0, good_ = 0, queued_ = 0, preempted_ = 0;
   std::uint64_t prompt_tokens_ = 0, output_tokens_ = 0;
 };
 

@@ -68,10 +68,10 @@ Result<> run_plan(const PlanOptions& options) {
     OCTAVO_CHECK_OK(write_plan_page(options.html, what.model, what.question, plan, load ? &*load : nullptr,
                                     check ? &*check : nullptr));
   }
-  if (load && load->report.refused > 0) {
+  if (load && load->report.never_fit > 0) {
     std::fflush(stdout);
     return Error{ErrorCode::kExhausted,
-                 fmt::format("{} of {} requests never fit: the longest request is {} tokens{}", load->report.refused,
+                 fmt::format("{} of {} requests never fit: the longest request is {} tokens{}", load->report.never_fit,
                              load->workload.requests.size(), plan.longest_request,
                              plan.longest_request_reason.empty() ? "" : " (" + plan.longest_request_reason + ")"),
                  ""};

@@ -126,9 +126,11 @@ void print_load(const LoadPlan& plan) {
     }
   }
   fmt::print(
-      "requests   {} answered, {} refused; {:.1f} % wait before they start, {:.1f} % are preempted ({} times, "
+      "requests   {} answered, {} turned away by a full queue, {} longer than any may be; {:.1f} % wait before they "
+      "start, {:.1f} % are preempted ({} times, "
       "{} tokens given up)\n",
-      r.requests, r.refused, percent(r.queued_share), percent(r.preempted_share), r.preemptions, r.recomputed_tokens);
+      r.requests, r.turned_away, r.never_fit, percent(r.queued_share), percent(r.preempted_share), r.preemptions,
+      r.recomputed_tokens);
   fmt::print("memory     {:.1f} % of reserved KV holds no token; {:.1f} % of the pool is free while others wait\n",
              percent(r.internal_waste), percent(r.free_while_waiting));
   fmt::print("prefixes   {:.1f} % of prompt tokens are found in the cache\n", percent(r.prefix_hit_share));
@@ -157,7 +159,8 @@ void print_load(const LoadPlan& plan) {
 
 Json to_json(const SimulateReport& r) {
   return {{"requests", r.requests},
-          {"refused", r.refused},
+          {"turned_away", r.turned_away},
+          {"never_fit", r.never_fit},
           {"steps", r.steps},
           {"seconds", r.seconds},
           {"ttft_ms", to_json(r.ttft_ms)},

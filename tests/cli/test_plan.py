@@ -110,7 +110,7 @@ def test_a_load_is_simulated_alike_every_time(tmp_path):
     assert runs[0].returncode == 0, runs[0].stderr
     assert runs[0].stdout == runs[1].stdout
     simulation = json.loads(runs[0].stdout)["load"]["simulation"]
-    assert simulation["requests"] == 50 and simulation["refused"] == 0
+    assert simulation["requests"] == 50 and simulation["turned_away"] == simulation["never_fit"] == 0
     assert simulation["output_tokens_per_s"] * simulation["seconds"] == pytest.approx(50 * 10)
     assert 0 < simulation["ttft_ms"]["p50"] <= simulation["ttft_ms"]["p99"] <= simulation["ttft_ms"]["max"]
     text = load(*asked, machine=machine)

@@ -44,7 +44,7 @@ TEST(SimulateTest, ServesWhatThePlanHolds) {
   const auto r = simulate(small_model(), small_config(), drawn(2));
   ASSERT_TRUE(r) << r.error().message;
   EXPECT_EQ(r->requests, 200);
-  EXPECT_EQ(r->refused, 0);
+  EXPECT_EQ(r->never_fit + r->turned_away, 0);
   EXPECT_GT(r->memory.num_blocks, 0);
   EXPECT_LE(r->kv_reserved_bytes.max, static_cast<double>(r->memory.pool_bytes));
   EXPECT_GE(r->max_num_batched_tokens, 64);

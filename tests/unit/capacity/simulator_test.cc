@@ -96,8 +96,29 @@ TEST(SimulatorTest, WhatNeverFitsIsRefusedAndCounted) {
   w.requests[1].prompt_tokens = 10'000;
   const SimulateReport r = server.run(w);
   EXPECT_EQ(r.requests, 2);
-  EXPECT_EQ(r.refused, 1);
+  EXPECT_EQ(r.never_fit, 1);
   EXPECT_NEAR(r.good_share, 2.0 / 3, 1e-9);
+}
+
+TEST(SimulatorTest, AFullQueueTurnsAway) {
+  Server server;
+  server.engine.max_num_seqs = 2, server.engine.max_queued = 5;
+  const SimulateReport r = server.run(equal_requests(20, 10, 20, 0us));
+  EXPECT_EQ(r.turned_away, 15);
+  EXPECT_EQ(r.requests, 5);
+}
+
+TEST(SimulatorTest, NamesOfBlocksChangeNothingWhereNothingIsShared) {
+  Server server;
+  const Workload w = equal_requests(100, 300, 50, 20ms);
+  const SimulateReport with = server.run(w);
+  server.engine.prefix_caching = false;
+  const SimulateReport without = server.run(w);
+  EXPECT_EQ(with.preemptions, 0);
+  EXPECT_EQ(with.steps, without.steps);
+  EXPECT_EQ(with.seconds, without.seconds);
+  EXPECT_EQ(with.ttft_ms.p99, without.ttft_ms.p99);
+  EXPECT_EQ(with.kv_reserved_bytes.mean, without.kv_reserved_bytes.mean);
 }
 
 TEST(SimulatorTest, ClosedLoopsKeepTheirNumber) {
