@@ -26,7 +26,8 @@ constexpr std::uint32_t kBudget = 512;  // the longest chunk that is timed
 constexpr std::uint32_t kSeats = 64;    // the most rows
 constexpr std::uint32_t kDepth = 2048;
 constexpr std::uint32_t kShort = 16;  // of prompts whose decode is timed at the start
-constexpr std::uint32_t kRounds = 4, kDecodeSteps = 12;
+constexpr std::uint32_t kRounds = 4, kLeastRounds = 2, kDecodeSteps = 12;
+constexpr double kFast = 0.25;                     // seconds of 64 tokens, for the longest shapes
 constexpr std::uint64_t kReadSet = 256ULL << 20U;  // beyond the caches
 constexpr std::chrono::seconds kEnough{60};        // no further round begins after that
 
@@ -118,15 +119,20 @@ struct Shape {
   std::uint32_t streams, prompt, output;
 };
 
-/// Every shape that the engine has room for.
-std::vector<Shape> shapes_for(const EngineReport& report) {
+/// Every shape that the engine has room for. A model whose prompts take long gets shorter ones: `sixty_four` is the
+/// time of 64 tokens.
+std::vector<Shape> shapes_for(const EngineReport& report, double sixty_four) {
+  std::uint32_t slower = 1;  // by powers of two
+  while (slower < 8 && sixty_four > kFast * slower) slower *= 2;
   std::vector<Shape> all;
-  for (std::uint32_t tokens = 1; tokens <= kBudget; tokens *= 2) {
+  for (std::uint32_t tokens = 1; tokens <= kBudget / std::min(slower, 4U); tokens *= 2) {
     all.insert(all.end(), tokens <= kShort ? 3 : 1, {1, tokens, 1});  // short steps stumble more
   }
-  for (std::uint32_t streams = 1; streams <= kSeats; streams *= 2) all.push_back({streams, kShort, kDecodeSteps});
-  all.push_back({1, kDepth, kDecodeSteps});
-  all.push_back({16, kDepth / 4, kDecodeSteps});
+  for (std::uint32_t streams = 1; streams <= kSeats / std::min(slower, 4U); streams *= 2) {
+    all.push_back({streams, kShort, kDecodeSteps});
+  }
+  all.push_back({1, kDepth / slower, kDecodeSteps});
+  all.push_back({16, kDepth / 4 / slower, kDecodeSteps});
   std::erase_if(all, [&](const Shape& s) {
     const std::uint32_t each = s.prompt + s.output;
     return each > report.max_model_len || std::uint64_t{each} * s.streams > report.tokens_that_fit ||
@@ -180,10 +186,13 @@ Result<ModelProfile> measure_model(Engine& engine, Numerics numerics) {
   const EngineReport& report = engine.report();
   StepCollector collector(engine);
   OCTAVO_CHECK_OK(collector.run(1, kShort, 4));  // code and data to where they will be
+  const auto at = Clock::now();
+  OCTAVO_CHECK_OK(collector.run(1, 64, 1));
+  const double sixty_four = std::chrono::duration<double>(Clock::now() - at).count();
   ProgressBar progress(ProgressBar::Unit::kItems);
-  const std::vector<Shape> shapes = shapes_for(report);
+  const std::vector<Shape> shapes = shapes_for(report, sixty_four);
   const auto begin = Clock::now();
-  for (std::uint32_t round = 0; round < kRounds && (round == 0 || Clock::now() - begin < kEnough); ++round) {
+  for (std::uint32_t round = 0; round < kRounds && (round < kLeastRounds || Clock::now() - begin < kEnough); ++round) {
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       const Shape& s = shapes[i];
       progress.update(fmt::format("steps of {}: {} x {} tokens", report.model.name, s.streams, s.prompt),
