@@ -107,13 +107,17 @@ std::vector<WhatIf> what_if(const ModelShape& model, const SimulateConfig& confi
   if (engine.batching != Batching::kStatic) {
     with("static batches", [](EngineConfig& e) { e.batching = Batching::kStatic; });
   }
-  for (const auto& [memory, name] : {std::pair{KvMemory::kPaged, "paged memory"},
-                                     {KvMemory::kDynamic, "dynamic memory"},
-                                     {KvMemory::kStatic, "static memory"}}) {
-    if (memory == engine.kv_memory) continue;
-    with(name, [&](EngineConfig& e) {
-      e.kv_memory = memory;
-      if (memory != KvMemory::kPaged) e.prefix_caching = false;
+  struct Strategy {
+    KvMemory memory;
+    const char* name;
+  };
+  for (const Strategy& s : {Strategy{KvMemory::kPaged, "paged memory"},
+                            {KvMemory::kDynamic, "dynamic memory"},
+                            {KvMemory::kStatic, "static memory"}}) {
+    if (s.memory == engine.kv_memory) continue;
+    with(s.name, [&](EngineConfig& e) {
+      e.kv_memory = s.memory;
+      if (s.memory != KvMemory::kPaged) e.prefix_caching = false;
     });
   }
   if (engine.policy != PolicyKind::kShortestRemaining) {

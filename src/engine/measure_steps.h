@@ -2,9 +2,9 @@
 #pragma once
 #include <cstdint>
 
-#include "sched/step_time.h"
 #include "kv/kv_store.h"
 #include "model/forward.h"
+#include "sched/step_time.h"
 
 namespace octavo {
 

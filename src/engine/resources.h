@@ -9,7 +9,6 @@
 #include "engine/load_weights.h"
 #include "engine/local_executor.h"
 #include "engine/measure_steps.h"
-#include "sched/pacer.h"
 #include "engine/sampling_table.h"
 #include "kernels/select.h"
 #include "kv/kv_host_store.h"
@@ -20,6 +19,7 @@
 #include "model/spec.h"
 #include "model/weights.h"
 #include "octavo/engine.h"
+#include "sched/pacer.h"
 #include "sched/policy.h"
 #include "sched/scheduler.h"
 
