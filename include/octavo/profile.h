@@ -34,7 +34,7 @@ struct StepCurve {
   std::vector<double> logit_ns;                // added by so many rows of logits, sampling included
   double single_key_ns = 0, chunk_key_ns = 0;  // a key read by a token alone, by a token of a full tile
   double row_ns = 0, step_ns = 0;              // scheduling and delivery: by each row, and of the step as such
-  double copy_block_ns = 0;                    // a whole KV block, memory to memory
+  double copy_byte_ns = 0;                     // of KV blocks that are copied, saved or loaded
 };
 
 /// One step as it was timed: the runs of consecutive positions it computed, and how long that took.

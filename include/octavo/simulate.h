@@ -84,7 +84,8 @@ struct WhatIf {
   std::optional<SimulateReport> report;
   std::string why_not;  // where there is no report
 };
-/// KV types, block sizes, memory strategies, batching, policy, prefix caching, swap: each changed alone; the first row
+/// KV types, block sizes, memory strategies, windows where attention is full (another model: it sees less), batching,
+/// policy, prefix caching, swap: each changed alone; the first row
 /// is the configuration as it is. Keys cost in proportion to the bytes of their type.
 [[nodiscard]] std::vector<WhatIf> what_if(const ModelShape& model, const SimulateConfig& config,
                                           const Workload& workload);

@@ -45,6 +45,10 @@ const AttentionCost* nearest(const MachineProfile& profile, const std::string& k
 
 }  // namespace
 
+double copy_byte_ns(const MachineProfile& profile) {
+  return profile.read_gbytes > 0 ? 2 / profile.read_gbytes : 0;  // read and written
+}
+
 Result<> check_runnable(const ModelShape& model) {
   if (model.unsupported.empty()) return Ok{};
   return Error{ErrorCode::kUnsupported,
@@ -103,6 +107,7 @@ Result<StepCurve> compose_step_curve(const MachineProfile& profile, const ModelS
     out.single_key_ns += size * cost->single_key_ns;
     out.chunk_key_ns += size * cost->chunk_key_ns;
   }
+  out.copy_byte_ns = copy_byte_ns(profile);
   out.row_ns = kRowNs, out.step_ns = kStepNs;
   if (const char* fault = fault_of(out)) return Error{ErrorCode::kInvalidArgument, fault, "machine"};
   return out;

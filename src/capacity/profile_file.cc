@@ -36,7 +36,7 @@ void fields(R& r, F&& f) {
   } else if constexpr (std::is_same_v<T, StepCurve>) {
     f("tokens", r.tokens), f("ns", r.ns), f("logit_rows", r.logit_rows), f("logit_ns", r.logit_ns);
     f("single_key_ns", r.single_key_ns), f("chunk_key_ns", r.chunk_key_ns), f("row_ns", r.row_ns);
-    f("step_ns", r.step_ns), f("copy_block_ns", r.copy_block_ns);
+    f("step_ns", r.step_ns), f("copy_byte_ns", r.copy_byte_ns);
   } else if constexpr (std::is_same_v<T, ModelProfile>) {
     f("name", r.name), f("weights_bytes", r.weights_bytes), f("numerics", r.numerics), f("kv_type", r.kv_type);
     f("steps", r.steps);

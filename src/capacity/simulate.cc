@@ -14,6 +14,7 @@ namespace octavo {
 namespace {
 
 constexpr double kLeastRate = 1e-4, kMostRate = 1e4;  // per second
+constexpr std::uint32_t kOtherWindow = 1024;
 constexpr double kRatePrecision = 1.02;
 
 /// What load() would decide for this model and memory.
@@ -26,7 +27,7 @@ ServingFacts facts_of(const EngineConfig& config, const MemoryPlan& memory, cons
   facts.max_model_len = memory.longest_request;
   facts.fingerprint = "planned";
   facts.costs = price.costs();
-  facts.copy_per_block = Nanos(price.curve().copy_block_ns);
+  facts.copy_per_block = Nanos(price.copy_block_ns());
   const StepTime time(facts.costs, price.counter().windows());
   facts.max_num_batched_tokens = settle_budget(config, time, budget_cap(config)).tokens;
   return facts;
@@ -53,8 +54,8 @@ Result<SimulateReport> simulate(const ModelShape& model, const SimulateConfig& c
   }
   StepCurve curve = config.steps;
   if (const char* fault = fault_of(curve)) return Error{ErrorCode::kInvalidArgument, fault, "machine"};
-  const StepPrice price(std::move(curve), window_shares(windows));
   const KvGroups groups = plan_groups(shapes, config.engine.kv_type, config.engine.block_tokens);
+  const StepPrice price(std::move(curve), window_shares(windows), groups.page_bytes);
   const ServingFacts facts = facts_of(config.engine, memory, groups, price);
   const double place = static_cast<double>(groups.page_bytes) / groups.block_tokens;
   const auto run = [&](const EngineConfig& engine) {
@@ -76,8 +77,8 @@ Result<SimulateReport> simulate(const ModelShape& model, const SimulateConfig& c
 
 std::vector<WhatIf> what_if(const ModelShape& model, const SimulateConfig& config, const Workload& workload) {
   std::vector<WhatIf> rows;
-  const auto run = [&](std::string change, const SimulateConfig& changed) {
-    Result<SimulateReport> report = simulate(model, changed, workload);
+  const auto run = [&](const ModelShape& shape, std::string change, const SimulateConfig& changed) {
+    Result<SimulateReport> report = simulate(shape, changed, workload);
     WhatIf row{std::move(change), {}, {}};
     if (report)
       row.report = std::move(*report);
@@ -88,16 +89,16 @@ std::vector<WhatIf> what_if(const ModelShape& model, const SimulateConfig& confi
   const auto with = [&](const char* change, auto&& edit) {
     SimulateConfig changed = config;
     edit(changed.engine);
-    run(change, changed);
+    run(model, change, changed);
   };
-  run("as configured", config);
+  run(model, "as configured", config);
   for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16}) {
     if (type == config.engine.kv_type) continue;
     SimulateConfig changed = config;
     changed.engine.kv_type = type;
     const double bytes = 1.0 * kv_element_bytes(type) / kv_element_bytes(config.engine.kv_type);
-    changed.steps.single_key_ns *= bytes, changed.steps.chunk_key_ns *= bytes, changed.steps.copy_block_ns *= bytes;
-    run(fmt::format("KV {}", kv_type_name(type)), changed);
+    changed.steps.single_key_ns *= bytes, changed.steps.chunk_key_ns *= bytes;
+    run(model, fmt::format("KV {}", kv_type_name(type)), changed);
   }
   for (const std::uint32_t tokens : {16U, 64U, 256U}) {
     if (tokens == config.engine.block_tokens) continue;
@@ -119,6 +120,11 @@ std::vector<WhatIf> what_if(const ModelShape& model, const SimulateConfig& confi
       e.kv_memory = s.memory;
       if (s.memory != KvMemory::kPaged) e.prefix_caching = false;
     });
+  }
+  if (model.context_length > kOtherWindow) {
+    ModelShape windowed = model;
+    for (LayerShape& layer : windowed.layers) layer.window = layer.window == 0 ? kOtherWindow : layer.window;
+    if (windowed.layers != model.layers) run(windowed, fmt::format("windows of {}", kOtherWindow), config);
   }
   if (engine.policy != PolicyKind::kShortestRemaining) {
     with("shortest first", [](EngineConfig& e) { e.policy = PolicyKind::kShortestRemaining; });

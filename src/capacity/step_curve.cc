@@ -152,7 +152,9 @@ Result<StepCosting> step_curve(const MachineProfile& profile, const ModelShape& 
   for (const ModelProfile& own : profile.models) {
     if (own.name == model.name && own.weights_bytes == model.weights_bytes &&
         own.numerics == numerics_name(config.numerics) && own.kv_type == kv_type_name(config.kv_type)) {
-      return StepCosting{own.steps, true};
+      StepCosting out{own.steps, true};
+      if (out.curve.copy_byte_ns == 0) out.curve.copy_byte_ns = copy_byte_ns(profile);
+      return out;
     }
   }
   OCTAVO_TRY(StepCurve curve, compose_step_curve(profile, model, config));

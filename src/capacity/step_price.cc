@@ -24,14 +24,16 @@ const char* fault_of(const StepCurve& c) {
   if (c.tokens.empty()) return "no step was measured";
   if (!ascends(c.tokens, c.ns)) return "tokens do not ascend, or a time is not a number";
   if (!ascends(c.logit_rows, c.logit_ns)) return "logit rows do not ascend, or a time is not a number";
-  for (const double n : {c.single_key_ns, c.chunk_key_ns, c.row_ns, c.step_ns, c.copy_block_ns}) {
+  for (const double n : {c.single_key_ns, c.chunk_key_ns, c.row_ns, c.step_ns, c.copy_byte_ns}) {
     if (!std::isfinite(n) || n < 0) return "a cost is negative or not a number";
   }
   return nullptr;
 }
 
-StepPrice::StepPrice(StepCurve curve, std::vector<WindowShare> windows)
-    : curve_(std::move(curve)), counter_({}, std::move(windows)) {}
+StepPrice::StepPrice(StepCurve curve, std::vector<WindowShare> windows, std::uint64_t block_bytes)
+    : curve_(std::move(curve)),
+      copy_block_ns_(curve_.copy_byte_ns * static_cast<double>(block_bytes)),
+      counter_({}, std::move(windows)) {}
 
 PricedStep StepPrice::of(const StepWork& work) const {
   PricedStep out;
@@ -50,8 +52,8 @@ PricedStep StepPrice::of(const StepPlan& plan) const {
   for (const StepRow& row : plan.rows) work += counter_.row(row.first_pos.value, row.num_tokens, row.num_logits);
   PricedStep out = of(work);
   out.overhead += curve_.row_ns * static_cast<double>(plan.rows.size());
-  out.overhead += curve_.copy_block_ns *
-                  static_cast<double>(plan.ops.saves.size() + plan.ops.copies.size() + plan.ops.loads.size());
+  out.overhead +=
+      copy_block_ns_ * static_cast<double>(plan.ops.saves.size() + plan.ops.copies.size() + plan.ops.loads.size());
   return out;
 }
 

@@ -33,20 +33,25 @@ struct PricedStep {
 
 class StepPrice {
  public:
-  /// `curve` has at least one point of tokens; see fault_of().
-  StepPrice(StepCurve curve, std::vector<WindowShare> windows);
+  /// `curve` has at least one point of tokens; see fault_of(). `block_bytes`: of a whole KV block.
+  StepPrice(StepCurve curve, std::vector<WindowShare> windows, std::uint64_t block_bytes);
 
   [[nodiscard]] PricedStep of(const StepPlan& plan) const;
   [[nodiscard]] PricedStep of(const StepWork& work) const;
   /// The five costs that the engine would have fitted to steps of these prices: what its pacer starts from.
   [[nodiscard]] StepCosts costs() const;
+  [[nodiscard]] double copy_block_ns() const { return copy_block_ns_; }
   [[nodiscard]] const StepCurve& curve() const { return curve_; }
   [[nodiscard]] const StepTime& counter() const { return counter_; }
 
  private:
   StepCurve curve_;
+  double copy_block_ns_;
   StepTime counter_;  // its costs are not read
 };
+
+/// Memory to memory.
+[[nodiscard]] double copy_byte_ns(const MachineProfile& profile);
 
 /// From the machine part of a profile: see compose_curve.cc.
 [[nodiscard]] Result<StepCurve> compose_step_curve(const MachineProfile& profile, const ModelShape& model,

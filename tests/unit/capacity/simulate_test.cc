@@ -78,6 +78,7 @@ TEST(SimulateTest, OneChangeAtATime) {
   EXPECT_LT(row("static batches").output_tokens_per_s, rows[0].report->output_tokens_per_s);
   EXPECT_GT(row("static memory").internal_waste, row("as configured").internal_waste);
   EXPECT_GT(row("blocks of 256").internal_waste, row("as configured").internal_waste);
+  EXPECT_LE(row("windows of 1024").live_tokens.max, rows[0].report->live_tokens.max);
   EXPECT_EQ(row("KV f16").memory.bytes_per_token, row("as configured").memory.bytes_per_token);
   EXPECT_EQ(row("KV f32").memory.bytes_per_token, 2 * row("as configured").memory.bytes_per_token);
 }

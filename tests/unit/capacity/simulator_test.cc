@@ -28,7 +28,7 @@ struct Server {
     facts.fingerprint = "a model";
   }
   SimulateReport run(const Workload& workload) {
-    const StepPrice price(curve, {{0, 1}});
+    const StepPrice price(curve, {{0, 1}}, 0);
     facts.costs = price.costs();
     Simulator simulator({engine, facts, price, goal, 100});
     simulator.run(workload);

@@ -46,7 +46,7 @@ TEST(StepCurveTest, IsReadOnStraightLines) {
 }
 
 TEST(StepCurveTest, FitsWhatStepsOfKnownCostsTook) {
-  const StepPrice price(known_curve(), window_shares(kWindows));
+  const StepPrice price(known_curve(), window_shares(kWindows), 0);
   std::vector<TimedStep> steps;
   for (int round = 0; round < 4; ++round) {
     for (const std::uint32_t tokens : {1U, 16U, 256U}) steps.push_back(timed(price, {{0, tokens, 1}}));
@@ -63,7 +63,7 @@ TEST(StepCurveTest, FitsWhatStepsOfKnownCostsTook) {
   EXPECT_NEAR(fitted->step_ns, 2e4, 200);
   EXPECT_NEAR(fitted->row_ns, 2e3, 20);
   // Other steps than those that were timed.
-  const StepPrice refound(*fitted, window_shares(kWindows));
+  const StepPrice refound(*fitted, window_shares(kWindows), 0);
   for (const auto& rows : {std::vector<TimedStep::Row>(8, {900, 1, 1}), {{0, 100, 1}}, {{1000, 1, 1}, {512, 64, 0}}}) {
     StepWork work;
     for (const auto& r : rows) work += price.counter().row(r.first_position, r.tokens, r.logits);
