@@ -48,7 +48,7 @@ struct EngineConfig {
   std::string trace_file;     // steps and KV events, written as they happen; see docs/trace.md
   std::uint32_t threads = 0;  // 0: the cores this process may use
   bool pin_threads = false;   // bind each compute thread to a core: worth it where nobody else uses them
-  bool prefault_kv = false;   // make the KV pool resident in the background
+  bool prefault_kv = false;   // make KV pool and step buffers resident in the background
 };
 
 }  // namespace octavo

@@ -61,6 +61,12 @@ struct EngineReport {
   std::string max_num_batched_tokens_reason;  // "measured: a full step takes 7.6 decode-only steps"
 };
 
+/// Bytes of one of the plan's tags, planned and as they are now.
+struct MemoryUse {
+  std::string tag;
+  std::uint64_t planned = 0, actual = 0;
+};
+
 /// Cumulative counters and present gauges.
 struct EngineStats {
   std::uint32_t running = 0, waiting = 0;
@@ -100,6 +106,8 @@ class Engine {
   [[nodiscard]] virtual const Tokenizer* tokenizer() const = 0;         // nullptr: the folder has none
   [[nodiscard]] virtual const ChatTemplate* chat_template() const = 0;  // nullptr: the model has none
   [[nodiscard]] virtual EngineStats stats() const = 0;
+  /// By the tags of report().memory, from the kernel's account of this process: takes milliseconds.
+  [[nodiscard]] virtual std::vector<MemoryUse> memory() const = 0;
   /// The last `most` steps, oldest first; about a thousand are kept.
   [[nodiscard]] virtual std::vector<RecentStep> recent_steps(std::size_t most) const = 0;
 

@@ -50,7 +50,8 @@ struct MemoryPlan {
   std::uint64_t memory_bytes = 0;       // the limit
   std::uint64_t total_bytes = 0;        // sum of the tags
   std::uint64_t rss_bytes = 0;          // of those, what the process shows as resident with a full pool and no swap
-  std::uint64_t tokens_that_fit = 0;
+  // As memory allows, whatever the number of sequences; the pool above is no larger than these can use.
+  std::uint64_t blocks_that_fit = 0, tokens_that_fit = 0;
   std::uint32_t longest_request = 0;
   std::string longest_request_reason;  // why it is below the model's context; empty: it is not
   std::uint32_t num_host_blocks = 0;   // that swap holds at most

@@ -1,8 +1,7 @@
 #include "base/binary_size.h"
 
-#include <fmt/format.h>
-
 #include <array>
+#include <cstdio>
 
 namespace octavo {
 
@@ -18,7 +17,9 @@ std::string binary_size(std::uint64_t bytes) {
   double number = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
   for (; number >= 1024 && unit + 1 < kUnits.size(); ++unit) number /= 1024;
-  std::string text = fmt::format("{:.4f}", number);
+  std::array<char, 32> digits{};
+  std::snprintf(digits.data(), digits.size(), "%.4f", number);
+  std::string text = digits.data();
   while (text.back() == '0') text.pop_back();
   if (text.back() == '.') text.pop_back();
   return text + " " + kUnits[unit];

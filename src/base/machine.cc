@@ -92,7 +92,7 @@ double cpu_quota() {
   return cores;
 }
 
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kPage = 4096, kHugePage = std::size_t{2} << 20;
 
 }  // namespace
 
@@ -122,24 +122,25 @@ std::uint64_t available_memory_bytes() {
 AlignedBuffer::AlignedBuffer(std::size_t bytes) {
   if (bytes == 0) return;
   // Over-map and trim, so that large buffers start on a huge page.
-  const std::size_t size = (bytes + 4095) / 4096 * 4096;
+  const std::size_t size = (bytes + kPage - 1) / kPage * kPage;
   const std::size_t slack = size >= kHugePage ? kHugePage : 0;
-  void* mapped = ::mmap(nullptr, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* mapped = ::mmap(nullptr, size + kPage + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
   auto* begin = static_cast<std::byte*>(mapped);
   if (slack != 0) {
     const auto address = reinterpret_cast<std::uintptr_t>(begin);
     const std::size_t skip = (kHugePage - address % kHugePage) % kHugePage;
     if (skip != 0) ::munmap(begin, skip);
-    if (skip != slack) ::munmap(begin + skip + size, slack - skip);
+    if (skip != slack) ::munmap(begin + skip + size + kPage, slack - skip);
     begin += skip;
     ::madvise(begin, size, MADV_HUGEPAGE);
   }
+  ::mprotect(begin + size, kPage, PROT_NONE);
   bytes_ = {begin, size};
 }
 
 AlignedBuffer::~AlignedBuffer() {
-  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size() + kPage);
 }
 
 }  // namespace octavo

@@ -10,7 +10,8 @@ namespace octavo {
 /// The smaller of the system's available memory and what the cgroup still allows, in bytes.
 [[nodiscard]] std::uint64_t available_memory_bytes();
 
-/// Anonymous, zeroed, 64-byte aligned (2 MiB aligned and advised for huge pages when large). Owns its bytes.
+/// Anonymous, zeroed, 64-byte aligned (2 MiB aligned and advised for huge pages when large). Owns its bytes. A mapping
+/// of its own: an inaccessible page stands behind it.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/idle_priority.h"
 
@@ -13,7 +14,6 @@ constexpr std::size_t kPiece = std::size_t{2} << 20;  // a huge page
 constexpr int kPopulateWrite = 23;                    // MADV_POPULATE_WRITE, which older headers lack
 
 void prefault(const std::stop_token& stop, std::span<std::byte> memory) {
-  take_idle_priority();
   while (!memory.empty() && !stop.stop_requested()) {
     const auto piece = memory.first(std::min(kPiece, memory.size()));
     if (::madvise(piece.data(), piece.size(), kPopulateWrite) != 0) return;
@@ -23,8 +23,11 @@ void prefault(const std::stop_token& stop, std::span<std::byte> memory) {
 
 }  // namespace
 
-BackgroundPrefault::BackgroundPrefault(std::span<std::byte> memory)
-    : thread_([memory](const std::stop_token& stop) { prefault(stop, memory); }) {}
+BackgroundPrefault::BackgroundPrefault(std::vector<std::span<std::byte>> memory)
+    : thread_([memory = std::move(memory)](const std::stop_token& stop) {
+        take_idle_priority();
+        for (const std::span<std::byte> part : memory) prefault(stop, part);
+      }) {}
 
 BackgroundPrefault::~BackgroundPrefault() {
   thread_.request_stop();

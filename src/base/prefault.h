@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <thread>
+#include <vector>
 
 namespace octavo {
 
@@ -11,7 +12,7 @@ class BackgroundPrefault {
  public:
   /// `memory` outlives this; its contents stay, and others may use it meanwhile. A kernel before Linux 5.14 leaves it
   /// as it is.
-  explicit BackgroundPrefault(std::span<std::byte> memory);
+  explicit BackgroundPrefault(std::vector<std::span<std::byte>> memory);
   ~BackgroundPrefault();
 
  private:

@@ -104,6 +104,8 @@ class Planning {
     plan_.page_bytes = groups_.page_bytes;
   }
 
+  [[nodiscard]] std::uint32_t most_tokens() const { return config_.max_model_len.value_or(model_.context_length); }
+
   /// All but the pool and its bookkeeping.
   [[nodiscard]] std::uint64_t fixed_bytes() const {
     std::uint64_t sum = plan_.weights_bytes + plan_.activations_bytes;
@@ -117,14 +119,15 @@ class Planning {
 
   /// In the order in which an engine takes it: first all that is fixed, then the pool, then what swaps.
   void take_memory() {
-    const std::uint32_t wanted = config_.max_model_len.value_or(model_.context_length);
+    const std::uint32_t wanted = most_tokens();
     plan_.activations_bytes = activations(wanted);
     process_ = process_memory(model_, config_, threads_);
+    process_.push_back(page_tables(fixed_bytes()));
     const std::uint64_t fixed = fixed_bytes();
     free_ = plan_.memory_bytes - std::min(plan_.memory_bytes, fixed);
     // What the bookkeeping takes depends on the pool, and the pool on what is left.
     const std::uint64_t about = kv_space(config_, groups_, free_) / groups_.page_bytes;
-    free_ -= std::min(free_, bookkeeping_bytes(config_, about));
+    free_ -= std::min(free_, bookkeeping_bytes(config_, about) + about * groups_.page_bytes / 512);
     if (fixed + groups_.page_bytes >= plan_.memory_bytes) {
       plan_.why_not = fmt::format("weights of {}, step buffers of {} and {} for the process leave nothing of {} for KV",
                                   binary_size(plan_.weights_bytes), binary_size(plan_.activations_bytes),
@@ -138,7 +141,6 @@ class Planning {
       plan_.longest_request = budget->max_model_len;
       plan_.longest_request_reason = budget->max_model_len_reason;
       plan_.pool_bytes = groups_.page_bytes * budget->num_blocks;
-      plan_.tokens_that_fit = std::uint64_t{plan_.num_blocks} * groups_.block_tokens / plan_.num_groups;
       plan_.activations_bytes = activations(budget->max_model_len);
     } else {
       plan_.why_not = budget.error().message;
@@ -155,11 +157,13 @@ class Planning {
                                    : "as the file has them, or their format makes them");
     add("activations", plan_.activations_bytes,
         fmt::format("step buffers for {} tokens, rope tables for {}", grouped(budget_cap(config_)),
-                    grouped(plan_.longest_request)));
+                    grouped(plan_.num_blocks != 0 ? plan_.longest_request : most_tokens())));
     add("kv pool", plan_.pool_bytes,
         fmt::format("{} blocks of {} and the null block", grouped(plan_.num_blocks), binary_size(groups_.page_bytes)));
     add("kv bookkeeping", bookkeeping_bytes(config_, plan_.num_blocks),
         "names, owners and tokens of each block, block tables of each sequence");
+    process_.pop_back();
+    process_.push_back(page_tables(plan_.pool_bytes + fixed_bytes()));
     plan_.tags.insert(plan_.tags.end(), process_.begin(), process_.end());
     std::uint64_t taken = 0;
     for (const MemoryTag& tag : plan_.tags) taken += tag.bytes;
@@ -176,7 +180,7 @@ class Planning {
   /// What batch x length needs, and what fits of it.
   Result<> answer_point() {
     plan_.batch = question_.batch.value_or(1);
-    const std::uint32_t most = config_.max_model_len.value_or(model_.context_length);
+    const std::uint32_t most = most_tokens();
     plan_.length =
         question_.length.value_or(question_.batch || plan_.longest_request == 0 ? most : plan_.longest_request);
     for (const KvLayersPlan& kind : plan_.kv_layers) {
@@ -190,6 +194,8 @@ class Planning {
     }
     const std::uint64_t each = blocks_of(config_, groups_, plan_.length, config_.max_model_len.value_or(plan_.length));
     const std::uint64_t usable = plan_.num_blocks == 0 ? 0 : kv_space(config_, groups_, free_) / groups_.page_bytes;
+    plan_.blocks_that_fit = usable;
+    plan_.tokens_that_fit = usable * groups_.block_tokens / plan_.num_groups;
     plan_.kv_charged_bytes = each * plan_.batch * groups_.page_bytes;
     plan_.max_batch = usable / each;
     plan_.fits = plan_.why_not.empty() && plan_.batch <= plan_.max_batch;

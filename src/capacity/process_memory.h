@@ -13,6 +13,8 @@ namespace octavo {
 [[nodiscard]] std::vector<MemoryTag> process_memory(const ModelShape& model, const EngineConfig& config,
                                                     std::uint32_t threads);
 
+[[nodiscard]] MemoryTag page_tables(std::uint64_t mapped_bytes);
+
 /// Of the KV manager, for a pool of `num_blocks`.
 [[nodiscard]] std::uint64_t bookkeeping_bytes(const EngineConfig& config, std::uint64_t num_blocks);
 

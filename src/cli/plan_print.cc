@@ -44,7 +44,7 @@ void print_memory(const MemoryPlan& plan) {
 
 void print_answer(const MemoryPlan& plan) {
   fmt::print("\n");
-  row("KV pool", fmt::format("{} blocks of {} tokens, {} tokens", grouped(plan.num_blocks), plan.block_tokens,
+  row("KV room", fmt::format("{} blocks of {} tokens, {} tokens", grouped(plan.blocks_that_fit), plan.block_tokens,
                              grouped(plan.tokens_that_fit)));
   row("longest request", fmt::format("{} tokens{}{}", grouped(plan.longest_request),
                                      plan.longest_request_reason.empty() ? "" : ": ", plan.longest_request_reason));
@@ -120,6 +120,7 @@ Json plan_json(const PlanCase& what, const MemoryPlan& plan) {
           {"total_bytes", plan.total_bytes},
           {"rss_bytes", plan.rss_bytes},
           {"num_blocks", plan.num_blocks},
+          {"blocks_that_fit", plan.blocks_that_fit},
           {"tokens_that_fit", plan.tokens_that_fit},
           {"longest_request", plan.longest_request},
           {"batch", plan.batch},

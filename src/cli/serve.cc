@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/binary_size.h"
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/format.h"
@@ -48,6 +49,25 @@ Result<> add_keys_of_file(const std::string& path, std::vector<std::string>& key
 
 void row(const char* name, const std::string& value) { fmt::print("  {:<10} {}\n", name, value); }
 
+void print_plan(const MemoryPlan& plan) {
+  row("memory", fmt::format("{} planned of {}", binary_size(plan.total_bytes), binary_size(plan.memory_bytes)));
+  for (const MemoryTag& tag : plan.tags) {
+    if (tag.bytes == 0) continue;
+    row("", fmt::format("{:<15}{:>14}   {}{}", tag.tag, binary_size(tag.bytes), tag.why,
+                        tag.when_needed ? ", taken when needed" : ""));
+  }
+}
+
+/// What became of the plan.
+void print_memory(const std::vector<MemoryUse>& memory) {
+  fmt::print("octavo used memory:\n");
+  for (const MemoryUse& use : memory) {
+    row("",
+        fmt::format("{:<15}{:>14} planned{:>14} resident", use.tag, binary_size(use.planned), binary_size(use.actual)));
+  }
+  std::fflush(stdout);
+}
+
 void print_banner(const EngineReport& report) {
   const ModelInfo& model = report.model;
   fmt::print("octavo {}\n", OCTAVO_VERSION);
@@ -78,6 +98,7 @@ void print_banner(const EngineReport& report) {
                              report.max_model_len_reason.empty() ? "" : ": ", report.max_model_len_reason));
   row("batching", fmt::format("up to {} sequences, {} tokens a step ({})", report.max_num_seqs,
                               report.max_num_batched_tokens, report.max_num_batched_tokens_reason));
+  print_plan(report.memory);
   for (const std::string& warning : model.warnings) row("warning", warning);
 }
 
@@ -176,6 +197,7 @@ Result<> serve(ServeOptions& options) {
   const SignalWatch watch(*server, std::chrono::seconds(options.shutdown_timeout_s));
   print_ready(*engine, config, server->port());
   server->run();
+  print_memory(engine->memory());
   return Ok{};
 }
 

@@ -16,6 +16,7 @@
 #include "base/prefault.h"
 #include "base/published.h"
 #include "engine/active_request.h"
+#include "engine/memory_use.h"
 #include "engine/observer.h"
 #include "engine/resources.h"
 #include "engine/step_memo.h"
@@ -85,7 +86,11 @@ class LocalEngine final : public Engine {
       pack_check_ = std::make_unique<BackgroundPackCheck>(std::move(r_->pack_check),
                                                           [this](const std::string& fault) { fail(fault); });
     }
-    if (config.prefault_kv) prefault_.emplace(r_->store->memory());
+    if (config.prefault_kv) {
+      std::vector<std::span<std::byte>> memory = r_->model->memory();
+      memory.push_back(r_->store->memory());
+      prefault_.emplace(std::move(memory));
+    }
   }
 
   ~LocalEngine() override {
@@ -156,6 +161,7 @@ class LocalEngine final : public Engine {
   const Tokenizer* tokenizer() const override { return r_->tokenizer.get(); }
   const ChatTemplate* chat_template() const override { return r_->chat_template ? &*r_->chat_template : nullptr; }
   EngineStats stats() const override { return stats_.load(); }
+  std::vector<MemoryUse> memory() const override { return memory_use(*r_); }
   std::vector<RecentStep> recent_steps(std::size_t most) const override { return observer_.recent(most); }
 
   Result<> health() const override {

@@ -112,13 +112,15 @@ PackCache::Waiting tell_waiting(const Progress& progress, std::uint64_t total) {
 /// shared.
 constexpr std::uint64_t kMostCopiedBytes = std::uint64_t{256} << 20;
 
-WeightStorage copy_of(std::span<const std::byte> packed, ThreadPool& pool) {
+WeightStorage copy_of(const PackFile& pack, ThreadPool& pool) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
+  const std::span<const std::byte> packed = pack.packed();
   const auto copy = std::make_shared<AlignedBuffer>(packed.size());
   pool.run(static_cast<std::uint32_t>((packed.size() + kPiece - 1) / kPiece), [&](std::uint32_t i, std::uint32_t) {
     const std::size_t begin = i * kPiece, bytes = std::min(kPiece, packed.size() - begin);
     std::memcpy(copy->data() + begin, packed.data() + begin, bytes);
   });
+  for (std::size_t i = 0; i < pack.num_chunks(); ++i) pack.let_go(i);
   return {copy, copy->data()};
 }
 
@@ -126,7 +128,7 @@ LoadedWeights from_pack(const WeightsPlan& plan, const std::shared_ptr<const Pac
   LoadedWeights loaded;
   const std::span<const std::byte> packed = pack->packed();
   loaded.report.mapped = packed.size() > kMostCopiedBytes;
-  const WeightStorage storage = loaded.report.mapped ? WeightStorage(pack, packed.data()) : copy_of(packed, pool);
+  const WeightStorage storage = loaded.report.mapped ? WeightStorage(pack, packed.data()) : copy_of(*pack, pool);
   loaded.weights = std::make_unique<Weights>(plan.bind(static_cast<const std::byte*>(storage.get()), storage));
   loaded.source_sha256 = pack->source_sha256();
   loaded.report.pack = pack->path();
@@ -138,7 +140,7 @@ LoadedWeights from_pack_of_before(const WeightsPlan& plan, const Checkpoint& che
   const auto pack = std::make_shared<const PackFile>(std::move(file));
   LoadedWeights loaded = from_pack(plan, pack, pool);
   loaded.report.cached = true;
-  loaded.check = std::make_unique<PackCheck>(pack, checkpoint.files());
+  loaded.check = std::make_unique<PackCheck>(pack, checkpoint.files(), loaded.report.mapped);
   return loaded;
 }
 
@@ -171,15 +173,6 @@ LoadedWeights in_memory(const WeightsPlan& plan, const Packing& packing) {
 Result<LoadedWeights> load(const EngineConfig& config, const Checkpoint& checkpoint, ThreadPool& pool,
                            const Progress& progress) {
   const WeightsPlan plan(checkpoint, config.numerics);
-  const std::uint64_t available = available_memory_bytes();
-  if (plan.bytes() > available) {
-    return Error{
-        ErrorCode::kExhausted,
-        fmt::format("{}: the packed weights need {} MiB, but only {} MiB are available: free memory, raise the cgroup "
-                    "limit or take a smaller quantisation",
-                    checkpoint.info().path, plan.bytes() >> 20, available >> 20),
-        ""};
-  }
   std::optional<Packing> packing;
   std::string notice;
   if (config.pack_cache && !PackCache::switched_off()) {
@@ -204,7 +197,7 @@ PackReport describe(const PackFile& pack) {
 
 /// Whether a pack that is there may stay; else why not.
 Result<> check(const Checkpoint& checkpoint, const std::shared_ptr<const PackFile>& pack, const Progress& progress) {
-  PackCheck check(pack, checkpoint.files());
+  PackCheck check(pack, checkpoint.files(), false);
   const auto verdict = check.run([&](std::uint64_t done) {
     if (progress) progress("checking the pack", done, check.total_bytes());
     return true;

@@ -21,8 +21,8 @@ struct LoadedWeights {
   WeightsReport report;
 };
 
-/// Refuses what memory cannot hold, and a model that changes while it is read. The cache's troubles are told in the
-/// report and cost time alone.
+/// Refuses a model that changes while it is read; that memory holds it was planned before. The cache's troubles are
+/// told in the report and cost time alone.
 [[nodiscard]] Result<LoadedWeights> load_weights(const EngineConfig& config, const Checkpoint& checkpoint,
                                                  ThreadPool& pool, const Progress& progress);
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/environment.h"
+#include "base/resident.h"
 #include "base/topology.h"
 #include "capacity/memory_plan.h"
 #include "engine/checkpoint_shape.h"
@@ -49,6 +50,8 @@ std::string fingerprint_of(const std::string& model, const EngineConfig& config)
   return fmt::format("fp_{}_{}_kv-{}", model.substr(0, 12), numerics_name(config.numerics),
                      kv_type_name(config.kv_type));
 }
+
+std::uint64_t grown(std::uint64_t before, std::uint64_t after) { return after - std::min(after, before); }
 
 /// What the planner says of this configuration; an error where it does not fit.
 Result<MemoryPlan> plan_for(const EngineConfig& config, const ModelShape& shape, std::uint32_t threads) {
@@ -91,7 +94,7 @@ Result<> take_memory(const EngineConfig& config, const Checkpoint& checkpoint, c
   report.kv_bytes_per_token = plan.charged_bytes_per_token;
   report.num_blocks = plan.num_blocks;
   report.num_groups = plan.num_groups;
-  report.tokens_that_fit = plan.tokens_that_fit;
+  report.tokens_that_fit = std::uint64_t{plan.num_blocks} * plan.block_tokens / plan.num_groups;
   report.max_model_len = plan.longest_request;
   report.max_model_len_reason = plan.longest_request_reason;
   report.swap_bytes = plan.num_host_blocks * plan.page_bytes;
@@ -159,13 +162,17 @@ Result<std::unique_ptr<EngineResources>> build_resources(const EngineConfig& con
   report.max_num_seqs = config.max_num_seqs;
   report.kv_memory = config.kv_memory;
   report.prefix_caching = prefix_caching_on(config);
+  const std::uint64_t before_sampling = heap_bytes();
   r->sampling = std::make_unique<SamplingTable>(*r->kernels.kernels, r->spec.vocab_size, std::move(end_of_generation),
                                                 r->pool->size());
+  r->heap.sampling = grown(before_sampling, heap_bytes());
   OCTAVO_CHECK_OK(take_memory(config, checkpoint, progress, *r));
   const StepTime time = time_steps(config, *r);
   const ServingFacts facts = serving_facts(*r);
   r->pacer = std::make_unique<Pacer>(time, budget_limits(config, facts), config.max_num_seqs);
+  const std::uint64_t before_books = resident_anonymous_bytes();  // of its tables only what is used
   r->kv = std::make_unique<KvManager>(kv_config(config, facts));
+  r->heap.bookkeeping = grown(before_books, resident_anonymous_bytes());
   if (kGuarded) r->executor->poison_freed([kv = r->kv.get()] { return kv->nobodys(); });
   r->policy = make_policy(config);
   r->scheduler = std::make_unique<Scheduler>(scheduler_config(config, facts), *r->policy, *r->kv);
@@ -178,7 +185,9 @@ Result<std::unique_ptr<EngineResources>> load_resources(const EngineConfig& conf
   OCTAVO_TRY(std::optional<ChatTemplate> chat_template, load_template(config, info));
   std::unique_ptr<Tokenizer> tokenizer;
   std::vector<TokenId> ends;
+  const std::uint64_t before_tokenizer = heap_bytes();
   auto loaded = load_tokenizer(config.model);
+  const std::uint64_t of_tokenizer = grown(before_tokenizer, heap_bytes());
   describe_tokenizer(loaded, info);
   if (loaded) {
     tokenizer = std::move(*loaded);
@@ -188,6 +197,7 @@ Result<std::unique_ptr<EngineResources>> load_resources(const EngineConfig& conf
   }
   OCTAVO_TRY(std::unique_ptr<EngineResources> r, build_resources(config, *checkpoint, std::move(ends), progress));
   r->report.model = std::move(info);
+  r->heap.tokenizer = of_tokenizer;
   r->tokenizer = std::move(tokenizer);
   r->chat_template = std::move(chat_template);
   return r;

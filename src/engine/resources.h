@@ -25,8 +25,14 @@
 
 namespace octavo {
 
+/// Bytes that parts of an engine took on the heap when they were made.
+struct HeapUse {
+  std::uint64_t tokenizer = 0, sampling = 0, bookkeeping = 0;
+};
+
 struct EngineResources {
   EngineReport report;
+  HeapUse heap;
   std::unique_ptr<Tokenizer> tokenizer;       // nullptr: the folder has none
   std::optional<ChatTemplate> chat_template;  // none: a base model
   ModelSpec spec;

@@ -30,6 +30,7 @@ class KvHostStore {
   void finish_loads(std::vector<SeqId>& failed);
 
   [[nodiscard]] std::uint32_t num_slots() const { return num_slots_; }
+  [[nodiscard]] std::span<const std::byte> memory() const { return {memory_.data(), memory_.size()}; }
   [[nodiscard]] std::span<std::byte> page(HostSlot slot) const;
 
  private:

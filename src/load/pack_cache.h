@@ -48,6 +48,9 @@ class PackFile {
 
   void read_ahead(std::size_t index) const;  // starts to read a chunk that is not in memory
 
+  /// Takes a chunk's pages out of this process, not out of the system's cache.
+  void let_go(std::size_t index) const;
+
   /// The file goes, unless another has taken its place; the map stays.
   void remove() const;
 

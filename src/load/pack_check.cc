@@ -40,8 +40,8 @@ std::optional<std::string> sha256_of(int fd, const FileIdentity& identity,
 
 }  // namespace
 
-PackCheck::PackCheck(std::shared_ptr<const PackFile> pack, std::span<const FileMap* const> sources)
-    : pack_(std::move(pack)) {
+PackCheck::PackCheck(std::shared_ptr<const PackFile> pack, std::span<const FileMap* const> sources, bool in_use)
+    : pack_(std::move(pack)), in_use_(in_use) {
   for (const FileMap* source : sources) {
     sources_.push_back({source->path(), source->identity(), ::fcntl(source->fd(), F_DUPFD_CLOEXEC, 0)});
   }
@@ -74,6 +74,7 @@ PackCheck::Verdict PackCheck::run(const GoOn& go_on) {
       return found(fmt::format("{}: the packed weights are damaged ({} bytes after their beginning)", pack_->path(),
                                pack_->chunk(i).data() - pack_->packed().data()));
     }
+    if (!in_use_) pack_->let_go(i);
     if (!go_on(done += pack_->chunk(i).size())) return Verdict::kStopped;
   }
   std::vector<std::string> of_files;

@@ -18,7 +18,8 @@ namespace octavo {
 /// A pack in use and the model's files, held open: what became of their names does not matter.
 class PackCheck {
  public:
-  PackCheck(std::shared_ptr<const PackFile> pack, std::span<const FileMap* const> sources);
+  /// `in_use`: the pack's own pages serve as weights. Else none stays in memory.
+  PackCheck(std::shared_ptr<const PackFile> pack, std::span<const FileMap* const> sources, bool in_use);
   ~PackCheck();
   PackCheck(const PackCheck&) = delete;
   PackCheck& operator=(const PackCheck&) = delete;
@@ -46,6 +47,7 @@ class PackCheck {
 
   std::shared_ptr<const PackFile> pack_;
   std::vector<Source> sources_;
+  bool in_use_;
   std::string fault_;
 };
 

@@ -92,6 +92,13 @@ void PackFile::read_ahead(std::size_t index) const {
   ::madvise(const_cast<std::byte*>(chunk(index).data()), chunk(index).size(), MADV_WILLNEED);
 }
 
+void PackFile::let_go(std::size_t index) const {
+  constexpr std::uintptr_t kPage = 4096;
+  const auto begin = reinterpret_cast<std::uintptr_t>(chunk(index).data()), end = begin + chunk(index).size();
+  const std::uintptr_t first = begin / kPage * kPage;
+  ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+}
+
 void PackFile::remove() const {
   struct stat there {};
   if (::stat(path().c_str(), &there) == 0 && there.st_ino == map_.identity().inode) ::unlink(path().c_str());

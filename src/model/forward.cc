@@ -190,6 +190,12 @@ Model::Model(const ModelSpec& spec, const Weights& weights, const Kernels& kerne
   row_of_token_.reserve(limits.max_tokens);
 }
 
+std::vector<std::span<std::byte>> Model::memory() const {
+  std::vector<std::span<std::byte>> parts = {buffers_.memory(), linear_.memory()};
+  for (const AlignedBuffer& table : rope_tables_) parts.emplace_back(table.data(), table.size());
+  return parts;
+}
+
 /// Which row each token belongs to, and the attention work of every group.
 void Model::list_attention(const Batch& batch) {
   row_of_token_.clear();

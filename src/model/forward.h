@@ -46,6 +46,9 @@ class Model {
   /// Raw logits (soft-cap applied) of tokens of the batch: [indices, vocab_size], valid until the next call.
   [[nodiscard]] std::span<float> logits(std::span<const std::uint32_t> token_indices);  // at most max_logit_rows
 
+  /// All that activation_bytes() counts.
+  [[nodiscard]] std::vector<std::span<std::byte>> memory() const;
+
  private:
   void list_attention(const Batch& batch);
   void embed(const Batch& batch);

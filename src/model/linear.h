@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 
 #include "base/memory.h"
 #include "base/thread_pool.h"
@@ -39,6 +40,8 @@ class Linear {
          std::uint32_t kinds);
   [[nodiscard]] static std::uint64_t storage_bytes(std::uint32_t max_rows, std::uint32_t max_width,
                                                    std::uint32_t kinds);
+
+  [[nodiscard]] std::span<std::byte> memory() const { return {storage_.data(), storage_.size()}; }
 
   /// fill(row) computes row `row` of x [m, k] in place; then it is quantised or rounded as `readers` need it.
   template <class Fill>

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/memory.h"
 #include "model/activation_bytes.h"
@@ -27,6 +28,8 @@ struct StepBuffers {
   std::byte* scratch = nullptr;  // [threads, scratch_bytes] for attend
   std::uint32_t max_states = 0;
   std::size_t scratch_bytes = 0;
+
+  [[nodiscard]] std::span<std::byte> memory() const { return {arena_.data(), arena_.size()}; }
 
  private:
   StepBuffers() = default;

@@ -46,6 +46,7 @@ class Weights {
   std::vector<LayerWeights> layers;
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  [[nodiscard]] std::span<const std::byte> packed() const { return {embedding.panels, bytes_}; }  // it comes first
 
  private:
   friend class WeightsPlan;

@@ -161,7 +161,7 @@ void Metrics::answer(const std::string& handler, const std::string& method, unsi
       .Increment();
 }
 
-std::string Metrics::text(const EngineStats& stats) const {
+std::string Metrics::text(const EngineStats& stats, const std::vector<MemoryUse>& memory) const {
   StatsFamilies out(labels_);
   const double used = share(stats.blocks_used, stats.blocks_total);
   out.gauge("vllm:num_requests_running", "Sequences being computed", stats.running);
@@ -214,6 +214,14 @@ std::string Metrics::text(const EngineStats& stats) const {
   out.counter("vllm:request_success_total", finished, stats.finished_error, {{"finished_reason", "error"}});
   out.counter("octavo:trace_lost_total", "Records that the trace file could not take", stats.trace_lost);
   out.step_tokens(stats);
+  const char* const planned = "Memory as planned at the start, by purpose";
+  for (const MemoryUse& use : memory) {
+    out.gauge("octavo:memory_planned_bytes", planned, static_cast<double>(use.planned), {{"tag", use.tag}});
+  }
+  const char* const actual = "Memory that is resident now, by purpose";
+  for (const MemoryUse& use : memory) {
+    out.gauge("octavo:memory_actual_bytes", actual, static_cast<double>(use.actual), {{"tag", use.tag}});
+  }
   const auto observed = registry_.Collect();
   out.families.insert(out.families.end(), observed.begin(), observed.end());
   return prometheus::TextSerializer().Serialize(out.families);

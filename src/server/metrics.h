@@ -28,7 +28,7 @@ class Metrics {
   void answer(const std::string& handler, const std::string& method, unsigned status);
 
   /// The text format, version 0.0.4.
-  [[nodiscard]] std::string text(const EngineStats& stats) const;
+  [[nodiscard]] std::string text(const EngineStats& stats, const std::vector<MemoryUse>& memory) const;
 
  private:
   using Buckets = prometheus::Histogram::BucketBoundaries;

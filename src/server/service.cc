@@ -143,7 +143,7 @@ void serve_reset_prefix_cache(Service& service, const std::shared_ptr<Exchange>&
 }
 
 void serve_metrics(Service& service, const std::shared_ptr<Exchange>& exchange) {
-  exchange->reply({.body = service.metrics.text(service.engine.stats()),
+  exchange->reply({.body = service.metrics.text(service.engine.stats(), service.engine.memory()),
                    .content_type = "text/plain; version=0.0.4; charset=utf-8"});
 }
 

@@ -120,6 +120,9 @@ class FakeEngine final : public Engine {
   [[nodiscard]] const Tokenizer* tokenizer() const override { return &tokenizer_; }
   [[nodiscard]] const ChatTemplate* chat_template() const override { return chat_template_.get(); }
 
+  [[nodiscard]] std::vector<MemoryUse> memory() const override {
+    return {{"weights", 1000, 900}, {"kv pool", 2000, 2000}};
+  }
   [[nodiscard]] EngineStats stats() const override {
     const std::lock_guard lock(mutex_);
     EngineStats stats = stats_;

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include "base/memory.h"
 #include "base/prefault.h"
@@ -60,7 +62,7 @@ TEST(BackgroundPrefault, KeepsWhatIsThere) {
   const AlignedBuffer buffer(std::size_t{32} << 20);
   for (std::size_t i = 0; i < buffer.size(); i += 4096 * 7) buffer.data()[i] = std::byte{42};
   {
-    const BackgroundPrefault prefault({buffer.data(), buffer.size()});
+    const BackgroundPrefault prefault(std::vector{std::span(buffer.data(), buffer.size())});
     for (std::size_t i = 1; i < buffer.size(); i += 4096 * 7) buffer.data()[i] = std::byte{43};
   }
   for (std::size_t i = 0; i < buffer.size(); i += 4096 * 7) {

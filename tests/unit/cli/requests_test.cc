@@ -44,6 +44,7 @@ class EchoEngine : public Engine {
   const EngineReport& report() const override { return report_; }
   const Tokenizer* tokenizer() const override { return nullptr; }
   const ChatTemplate* chat_template() const override { return nullptr; }
+  [[nodiscard]] std::vector<MemoryUse> memory() const override { return {}; }
   EngineStats stats() const override { return {}; }
   std::vector<RecentStep> recent_steps(std::size_t) const override { return {}; }
   Result<> health() const override { return Ok{}; }

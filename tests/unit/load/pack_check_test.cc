@@ -58,7 +58,7 @@ class PackCheckTest : public ::testing::Test {
   }
 
   PackCheck::Verdict run() {
-    PackCheck check(pack_, sources_);
+    PackCheck check(pack_, sources_, true);
     std::uint64_t done = 0;
     const auto verdict = check.run([&](std::uint64_t so_far) {
       EXPECT_GT(so_far, done);
@@ -117,7 +117,7 @@ TEST_F(PackCheckTest, AModelThatIsBeingOverwrittenProvesNothing) {
 }
 
 TEST_F(PackCheckTest, StopsWhenToldTo) {
-  PackCheck check(pack_, sources_);
+  PackCheck check(pack_, sources_, false);
   int asked = 0;
   EXPECT_EQ(check.run([&](std::uint64_t) { return ++asked < 4; }), PackCheck::Verdict::kStopped);
   EXPECT_EQ(asked, 4);
@@ -136,7 +136,7 @@ TEST_F(PackCheckTest, TellsOfAFaultFromTheBackground) {
   std::mutex mutex;
   std::condition_variable told;
   std::string fault;
-  const BackgroundPackCheck check(std::make_unique<PackCheck>(pack_, sources_), [&](const std::string& what) {
+  const BackgroundPackCheck check(std::make_unique<PackCheck>(pack_, sources_, true), [&](const std::string& what) {
     const std::lock_guard lock(mutex);
     fault = what;
     told.notify_all();
@@ -148,7 +148,7 @@ TEST_F(PackCheckTest, TellsOfAFaultFromTheBackground) {
 
 TEST_F(PackCheckTest, EndsWithItsOwner) {
   for (int i = 0; i < 20; ++i) {
-    const BackgroundPackCheck check(std::make_unique<PackCheck>(pack_, sources_),
+    const BackgroundPackCheck check(std::make_unique<PackCheck>(pack_, sources_, true),
                                     [](const std::string& fault) { ADD_FAILURE() << fault; });
   }
 }

@@ -138,6 +138,8 @@ TEST(Endpoints, Metrics) {
           "vllm:gpu_cache_usage_perc" + labels + " 0",
           std::string(R"(octavo:preemptions_total{engine="0",model_name="fake",kind="swap"} 0)"),
           std::string(R"(octavo:kv_blocks{engine="0",model_name="fake",state="free"} 1024)"),
+          std::string(R"(octavo:memory_planned_bytes{engine="0",model_name="fake",tag="weights"} 1000)"),
+          std::string(R"(octavo:memory_actual_bytes{engine="0",model_name="fake",tag="weights"} 900)"),
           std::string(R"(vllm:request_success_total{engine="0",model_name="fake",finished_reason="deadline"} 0)"),
           std::string(R"(http_requests_total{handler="/v1/completions",method="POST",status="2xx"} 1)"),
       }) {
