@@ -26,6 +26,7 @@ struct KernelBenchConfig {
   std::vector<KvType> kv_types = {KvType::kBF16};                 // empty: no attention
   std::vector<std::uint32_t> head_dims = {64, 80, 96, 128, 256};  // multiples of 16, up to 256
   std::vector<std::uint32_t> groups = {1, 3, 4, 8};               // query heads per KV head
+  std::uint32_t kv_heads = 2;                                     // of every shape
   std::vector<std::uint32_t> depths = {512, 4096, 16384};         // tokens before the queries
 
   std::uint32_t vocab = 128256;  // 0: no sampling
@@ -48,7 +49,9 @@ struct AttentionRow {
   KvType kv_type = KvType::kBF16;
   std::uint32_t head_dim = 0, group = 0, depth = 0;
   std::uint32_t queries = 0;    // consecutive positions of a sequence: 1 is decode, more is a prefill tile
-  std::uint32_t sequences = 0;  // of two KV heads
+  std::uint32_t sequences = 0;  // that one call attends over
+  std::uint32_t kv_heads = 0;
+  std::uint64_t kv_bytes_per_token = 0;  // of one layer
   KernelSpeed speed;
 };
 

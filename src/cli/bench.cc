@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/bench_finding.h"
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/format.h"
@@ -102,15 +103,6 @@ void add_common(CLI::App& app, BenchOptions& options) {
   add_engine_options(app, options.engine, ModelWord::kPositional);
 }
 
-void add_list(CLI::App& app, const char* flag, std::vector<std::uint32_t>& list, std::uint32_t least,
-              std::uint32_t most, const char* about) {
-  app.add_option(flag, list, about)
-      ->delimiter(',')
-      ->check(whole_number(least, most))
-      ->allow_extra_args(false)
-      ->capture_default_str();
-}
-
 /// Of one kind: every number of streams at every depth.
 Command tests_command(CLI::App& parent, const char* name, const char* about, Kind kind, const BenchOptions& defaults) {
   auto options = std::make_shared<BenchOptions>(defaults);
@@ -163,6 +155,14 @@ Command bench_command(CLI::App& program) {
       bench_kernels_command(*app),
       bench_kv_command(*app),
       bench_serve_command(*app),
+      bench_kv_cache_command(*app),
+      bench_batching_command(*app),
+      bench_memory_command(*app),
+      bench_prefix_command(*app),
+      bench_preemption_command(*app),
+      bench_attention_command(*app),
+      bench_frontier_command(*app),
+      bench_all_command(*app),
   };
   return {app, [app, options, commands]() -> Result<> {
             for (const Command& command : commands) {

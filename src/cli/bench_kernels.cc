@@ -43,7 +43,10 @@ void print_table(const KernelBenchConfig& config, const KernelBenchReport& repor
     fmt::print("{:<30}{}\n", fmt::format("{:<8}{:>6} row{}", row.format, row.rows, row.rows == 1 ? "" : "s"),
                speed_columns(row.speed));
   }
-  if (!report.attention.empty()) fmt::print("\n{:<30}{}\n", "attention, 2 KV heads", columns);
+  if (!report.attention.empty()) {
+    fmt::print("\n{:<30}{}\n", fmt::format("attention, {} KV head{}", config.kv_heads, config.kv_heads == 1 ? "" : "s"),
+               columns);
+  }
   for (const AttentionRow& row : report.attention) {
     fmt::print("{:<30}{}\n",
                fmt::format("{:<5}D {:<4}G {:<2}{:>6} {}", kv_type_name(row.kv_type), row.head_dim, row.group, row.depth,
@@ -83,7 +86,9 @@ Json to_json(const KernelBenchConfig& config, const KernelBenchReport& report) {
                                     {"group", row.group},
                                     {"depth", row.depth},
                                     {"queries", row.queries},
-                                    {"sequences", row.sequences}},
+                                    {"sequences", row.sequences},
+                                    {"kv_heads", row.kv_heads},
+                                    {"kv_bytes_per_token", row.kv_bytes_per_token}},
                                    row.speed));
   }
   for (const SamplingRow& row : report.sampling) {
@@ -147,6 +152,9 @@ Command bench_kernels_command(CLI::App& bench) {
   list("--kv-types", options->kv_types, "of the KV cache")->check(CLI::IsMember({"bf16", "f16", "f32"}));
   list("--head-dims", config.head_dims, "of attention heads; multiples of 16")->check(whole_number(16, 256));
   list("--groups", config.groups, "query heads per KV head")->check(whole_number(1, 64));
+  app->add_option("--kv-heads", config.kv_heads, "of the attention shapes")
+      ->check(whole_number(1, 256))
+      ->capture_default_str();
   list("--depths", config.depths, "tokens before the queries")->check(whole_number(0, 1U << 20U));
   app->add_option("--vocab", config.vocab, "of the sampled rows")
       ->check(whole_number(256, 1U << 22U))

@@ -25,6 +25,14 @@ Command bench_kernels_command(CLI::App& bench);  // subcommands of it
 Command bench_kv_command(CLI::App& bench);
 Command bench_serve_command(CLI::App& bench);
 Command plan_command(CLI::App& program);
+Command bench_kv_cache_command(CLI::App& bench);
+Command bench_batching_command(CLI::App& bench);
+Command bench_memory_command(CLI::App& bench);
+Command bench_prefix_command(CLI::App& bench);
+Command bench_preemption_command(CLI::App& bench);
+Command bench_attention_command(CLI::App& bench);
+Command bench_frontier_command(CLI::App& bench);
+Command bench_all_command(CLI::App& bench);
 Command probe_command(CLI::App& program);
 Command trace_command(CLI::App& program);
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <utility>
 
-#include "base/memory.h"
+#include "cli/model_work.h"
 #include "cli/progress.h"
 #include "cli/requests.h"
 
@@ -18,19 +18,7 @@ namespace {
 
 using Micros = std::chrono::microseconds;
 
-constexpr std::uint64_t kLargestReadProbe = 512ULL << 20U;  // beyond, the caches no longer matter
-
 double seconds(Micros time) { return std::chrono::duration<double>(time).count(); }
-
-/// Multiply-adds of the matrix products one token goes through, the output head apart.
-double layer_macs(const ModelInfo& model) {
-  double macs = 0;
-  for (const LayerInfo& layer : model.layers) {
-    const double heads = 2.0 * layer.num_heads + 2.0 * layer.num_kv_heads;  // q and o, k and v
-    macs += heads * layer.head_dim * model.width + 3.0 * model.width * model.ffn_width;
-  }
-  return macs;
-}
 
 /// Of keys that the queries at positions [begin, end) see in one layer.
 double keys_seen(const LayerInfo& layer, std::uint32_t begin, std::uint32_t end) {
@@ -67,15 +55,6 @@ Work work_of(const ModelTest& test, const EngineReport& report) {
   work.read_bytes = steps * weights + kv_bytes;
   work.working_set_bytes = work.read_bytes / steps;
   return work;
-}
-
-/// The peak that most weights multiply at.
-const PeakRate& linear_peak(const ModelInfo& model, const ProbeReport& peaks, Numerics numerics) {
-  const auto largest = std::max_element(model.tensor_types.begin(), model.tensor_types.end(),
-                                        [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; });
-  if (numerics == Numerics::kBF16) return peaks.bf16;
-  const std::string type = numerics == Numerics::kF32 || largest == model.tensor_types.end() ? "F32" : largest->first;
-  return type == "F32" || type == "F16" ? peaks.f32 : type == "BF16" ? peaks.bf16 : peaks.int8;
 }
 
 struct Run {
@@ -203,11 +182,10 @@ Result<std::vector<ModelRow>> bench_model(Engine& engine, const ProbeReport& pea
     OCTAVO_TRY(const auto measured, bench.measure(test));
     const auto& [rates, hash] = measured;
     const Work work = work_of(test, report);
-    const std::uint64_t set =
-        std::min({static_cast<std::uint64_t>(work.working_set_bytes), kLargestReadProbe, available_memory_bytes() / 4});
+    const auto set = static_cast<std::uint64_t>(work.working_set_bytes);
     auto bandwidth = bandwidths.find(set);
     if (bandwidth == bandwidths.end()) {
-      OCTAVO_TRY(const ReadRate rate, probe_read(set, report.threads));
+      OCTAVO_TRY(const ReadRate rate, read_rate_at(set, report.threads));
       bandwidth = bandwidths.emplace(set, rate).first;
     }
     const double tokens = 1.0 * test.tokens * test.streams;

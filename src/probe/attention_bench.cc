@@ -13,16 +13,15 @@
 namespace octavo {
 namespace {
 
-constexpr std::uint32_t kKvHeads = 2;
 constexpr std::uint32_t kBlockTokens = 16;
 constexpr std::uint64_t kDecodeBytes = 64ULL << 20U;  // of KV that a decode pass reads
 
 struct Shape {
   KvType type;
-  std::uint32_t head_dim, group, depth;
+  std::uint32_t kv_heads, head_dim, group, depth;
 
-  [[nodiscard]] std::uint32_t heads() const { return kKvHeads * group; }
-  [[nodiscard]] KvLayout layout() const { return make_kv_layout({kKvHeads, head_dim, 0}, type, kBlockTokens); }
+  [[nodiscard]] std::uint32_t heads() const { return kv_heads * group; }
+  [[nodiscard]] KvLayout layout() const { return make_kv_layout({kv_heads, head_dim, 0}, type, kBlockTokens); }
   [[nodiscard]] std::uint32_t blocks() const {  // of one sequence, with room for a tile of queries
     return (depth + kAttnTileTokens + kBlockTokens - 1) / kBlockTokens;
   }
@@ -44,7 +43,7 @@ class Sequences {
     kv_.v_cell_bytes = layout.v_cell_bytes;
     kv_.v_offset = layout.v_offset;
     kv_.block_tokens = kBlockTokens;
-    kv_.num_kv_heads = kKvHeads;
+    kv_.num_kv_heads = shape.kv_heads;
     kv_.head_dim = shape.head_dim;
     kv_.type = shape.type;
 
@@ -57,7 +56,7 @@ class Sequences {
       std::swap(blocks_[i], blocks_[(random >> 33U) % (i + 1)]);
     }
     // Real numbers in one block, the same ones in all others.
-    std::vector<float> token(std::size_t{kKvHeads} * shape.head_dim * kBlockTokens);
+    std::vector<float> token(std::size_t{shape.kv_heads} * shape.head_dim * kBlockTokens);
     for (std::size_t i = 0; i < token.size(); ++i) token[i] = static_cast<float>(i * 37 % 101) * 0.02F - 1.0F;
     const BlockId first{0};
     const KvRow row{&first, 0, 1, 0, kBlockTokens, 0};
@@ -90,7 +89,7 @@ Result<std::vector<AttentionRow>> KernelBench::attention() {
   for (const KvType type : config_.kv_types) {
     for (const std::uint32_t dim : config_.head_dims) {
       for (const std::uint32_t group : config_.groups) {
-        for (const std::uint32_t depth : config_.depths) shapes.push_back({type, dim, group, depth});
+        for (const std::uint32_t depth : config_.depths) shapes.push_back({type, config_.kv_heads, dim, group, depth});
       }
     }
   }
@@ -119,7 +118,7 @@ Result<std::vector<AttentionRow>> KernelBench::attention() {
       const std::uint32_t splits = (shape.depth + queries - 1) / kSplitTokens + 1;
       const std::uint32_t max_states = splits * shape.heads() * count;
       AttentionTasks work;
-      list_attention_tasks(rows, kKvHeads, shape.group, 0, pool_.size(), max_states, work);
+      list_attention_tasks(rows, shape.kv_heads, shape.group, 0, pool_.size(), max_states, work);
       const AlignedBuffer states(std::uint64_t{max_states} * attn_state_floats(shape.head_dim) * sizeof(float));
       const auto attend = [&] {
         pool_.run(static_cast<std::uint32_t>(work.tasks.size()), [&](std::uint32_t tile, std::uint32_t worker) {
@@ -128,17 +127,19 @@ Result<std::vector<AttentionRow>> KernelBench::attention() {
                           states.as<float>(), scratch.data() + worker * scratch_bytes);
         });
         pool_.run(static_cast<std::uint32_t>(work.merges.size()), [&](std::uint32_t tile, std::uint32_t) {
-          kernels_.merge(spec, kKvHeads, shape.head_dim, work.merges[tile], states.as<float>(), result.as<float>());
+          kernels_.merge(spec, shape.kv_heads, shape.head_dim, work.merges[tile], states.as<float>(),
+                         result.as<float>());
         });
       };
       double keys = 0;  // that the queries of a sequence see
       for (std::uint32_t i = 0; i < queries; ++i) keys += shape.depth + i + 1;
       const double ops = 4.0 * keys * static_cast<double>(width) * count;
-      const double bytes =
-          static_cast<double>(shape.layout().payload_bytes_per_token) * (shape.depth + queries) * count;
+      const std::uint64_t token_bytes = shape.layout().payload_bytes_per_token;
+      const double bytes = static_cast<double>(token_bytes) * (shape.depth + queries) * count;
       const PeakRate& peak = shape.type == KvType::kBF16 ? peaks_.bf16 : peaks_.f32;
       OCTAVO_TRY(const KernelSpeed measured, speed(peak, ops, bytes, attend));
-      out.push_back({shape.type, shape.head_dim, shape.group, shape.depth, queries, count, measured});
+      out.push_back({shape.type, shape.head_dim, shape.group, shape.depth, queries, count, shape.kv_heads, token_bytes,
+                     measured});
     }
   }
   return out;

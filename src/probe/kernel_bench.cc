@@ -40,6 +40,9 @@ Result<> check(const KernelBenchConfig& config) {
   for (const std::uint32_t group : config.groups) {
     if (group == 0 || group > 64) return refused("groups", fmt::format("{} is not within 1 to 64", group));
   }
+  if (config.kv_heads == 0 || config.kv_heads > 256) {
+    return refused("kv-heads", fmt::format("{} is not within 1 to 256", config.kv_heads));
+  }
   return Ok{};
 }
 
