@@ -1,6 +1,8 @@
 // octavo bench all: every bench of a model in a short form, and one report of them.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -8,6 +10,7 @@
 #include "cli/bench_claims.h"
 #include "cli/commands.h"
 #include "cli/model_bench.h"
+#include "cli/model_names.h"
 
 namespace octavo {
 namespace {
@@ -92,13 +95,14 @@ Bench with(const AllOptions& options) {
 
 using Part = std::function<Result<BenchFinding>()>;
 
-std::vector<Part> parts_of(const AllOptions& options, const ProbeReport& peaks) {
+std::vector<Part> parts_of(const AllOptions& options, const ProbeReport& peaks, std::uint32_t context_length) {
   auto cache = with<KvCacheBench>(options);
   cache.lengths = {16, 32, 64};
   auto batching = with<BatchingBench>(options);
   auto memory = with<MemoryBench>(options);
   auto prefix = with<PrefixBench>(options);
   prefix.requests = 4;
+  prefix.prefix = std::min(prefix.prefix, context_length / 2);
   auto preemption = with<PreemptionBench>(options);
   auto frontier = with<FrontierBench>(options);
   frontier.workload.requests = 16;
@@ -122,9 +126,11 @@ std::vector<Part> parts_of(const AllOptions& options, const ProbeReport& peaks) 
 Result<> bench_all(const CLI::App& app, const AllOptions& options) {
   HtmlReport page("What Octavo gains on this machine");
   if (!options.html.empty()) OCTAVO_CHECK_OK(page.write(options.html));  // now, rather than after minutes
+  OCTAVO_TRY(const std::string path, resolve_model(options.engine.model));
+  OCTAVO_TRY(const ModelInfo model, inspect_model(path));
   OCTAVO_TRY(const ProbeReport peaks, probe_peaks(options.engine.config.threads));
   std::vector<BenchFinding> findings;
-  for (const Part& part : parts_of(options, peaks)) {
+  for (const Part& part : parts_of(options, peaks, model.context_length)) {
     OCTAVO_TRY(BenchFinding finding, part());
     if (!options.json) {
       print(finding);
