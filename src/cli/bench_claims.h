@@ -19,13 +19,13 @@ struct KvCacheBench : ClaimOptions {
 /// Batches that close until their longest ends against sequences that come and go at every step.
 struct BatchingBench : ClaimOptions {
   BatchingBench() { engine.config.max_num_seqs = 8; }
-  WorkloadOptions workload{"prompt:p50=16,p90=48;output:lognormal=3.0/0.9", 24};
+  WorkloadOptions workload{"prompt:p50=16,p90=48;output:p50=16,p90=56,p99=64", 24};
 };
 [[nodiscard]] Result<BenchFinding> measure_batching(const BatchingBench& options, const ProbeReport& peaks);
 
 /// One pool, three ways to give it out.
 struct MemoryBench : ClaimOptions {
-  WorkloadOptions workload{"prompt:p50=16,p90=48;output:lognormal=3.0/0.9", 32};
+  WorkloadOptions workload{"prompt:p50=16,p90=48;output:p50=16,p90=56,p99=64", 32};
   std::uint32_t pool_tokens = 640;
 };
 [[nodiscard]] Result<BenchFinding> measure_memory(const MemoryBench& options, const ProbeReport& peaks);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <limits>
 #include <string_view>
 
 #include "cli/validators.h"
@@ -70,7 +71,7 @@ Result<Workload> make_workload(const WorkloadOptions& options) {
   Arrivals arrivals;
   arrivals.requests = options.requests;
   arrivals.seed = options.seed;
-  arrivals.concurrency = options.requests;
+  arrivals.rate = std::numeric_limits<double>::infinity();  // all wait from the start
   return make_workload(options.source, arrivals);
 }
 

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from conftest import ROOT, assert_refused, octavo
 
 TINY = str(ROOT / "tests/golden/tiny/llama")
@@ -114,20 +113,6 @@ def test_what_contradicts_a_bench_is_refused():
                    "--pool-tokens", "2 requests")
     assert_refused(octavo("bench", "frontier", TINY, "--budgets", "4", "--concurrency", "8"), 2, "--budgets 4", "8")
     assert_refused(octavo("bench", "batching", TINY, "--workload", "nonsense"), 1, "nonsense")
-
-
-@pytest.mark.parametrize("json_too", [False, True])
-def test_all_of_them_make_one_report(tmp_path, json_too):
-    page = tmp_path / "report.html"
-    run = octavo("bench", "all", TINY, "--repeats", 1, "--html", page, *(["--json"] if json_too else []), seconds=300)
-    assert run.returncode == 0, run.stderr
-    names = ["speed", "kv-cache", "batching", "memory", "prefix", "preemption", "attention", "frontier"]
-    if json_too:
-        assert [b["bench"] for b in json.loads(run.stdout)["benches"]] == names
-    html = page.read_text()
-    assert html.count("<h2") == len(names) + 1 and html.count("<svg") >= len(names)
-    assert "<script" not in html and "http" not in html.replace("http-equiv", "")
-    assert f"octavo bench all --model {TINY} --html" in html
 
 
 def test_a_report_that_cannot_be_written_is_refused_at_once():
