@@ -63,6 +63,19 @@ bool touches(const Mapping& mapping, const std::vector<std::span<const std::byte
   });
 }
 
+struct Pages {
+  std::uint64_t resident = 0, shared = 0;  // shared: of files
+  std::uint64_t bytes = 0;                 // of one
+};
+
+Pages count_pages() {
+  std::ifstream statm("/proc/self/statm");
+  Pages pages{0, 0, static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
+  std::uint64_t mapped = 0;
+  statm >> mapped >> pages.resident >> pages.shared;
+  return pages;
+}
+
 }  // namespace
 
 ResidentMemory resident_memory(std::span<const std::vector<std::span<const std::byte>>> ranges) {
@@ -90,11 +103,14 @@ ResidentMemory resident_memory(std::span<const std::vector<std::span<const std::
   return out;
 }
 
+std::uint64_t resident_bytes() {
+  const Pages pages = count_pages();
+  return pages.resident * pages.bytes;
+}
+
 std::uint64_t resident_anonymous_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  std::uint64_t size = 0, resident = 0, shared = 0;
-  statm >> size >> resident >> shared;
-  return (resident - std::min(resident, shared)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const Pages pages = count_pages();
+  return (pages.resident - std::min(pages.resident, pages.shared)) * pages.bytes;
 }
 
 std::uint64_t heap_bytes() {

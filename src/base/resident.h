@@ -20,7 +20,8 @@ struct ResidentMemory {
 /// Zeros where the kernel does not tell. Walks all page tables: for metrics, never in a step.
 [[nodiscard]] ResidentMemory resident_memory(std::span<const std::vector<std::span<const std::byte>>> ranges);
 
-/// Resident now and of no file: cheap.
+/// Resident now, all of it and what is of no file: cheap.
+[[nodiscard]] std::uint64_t resident_bytes();
 [[nodiscard]] std::uint64_t resident_anonymous_bytes();
 
 /// Bytes that the heap has given out.

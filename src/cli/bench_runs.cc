@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "cli/model_names.h"
@@ -231,21 +229,6 @@ Result<std::uint64_t> pool_bytes(const EngineOptions& options, std::uint64_t tok
   OCTAVO_TRY(const ModelInfo model, inspect_model(path, options.config.kv_type));
   const std::uint64_t block = options.config.block_tokens;
   return (tokens + block - 1) / block * block * model.kv_bytes_per_token;
-}
-
-double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }
-
-double mean(const std::vector<double>& values) {
-  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-double quantile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const double rank = share * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(rank);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (rank - std::floor(rank)) * (values[above] - values[below]);
 }
 
 Repeated fastest(const std::vector<SideRun>& runs, const std::function<double(const SideRun&)>& rate) {

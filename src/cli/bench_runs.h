@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/statistics.h"
 #include "octavo/engine.h"
 #include "octavo/probe.h"
 #include "octavo/workload.h"
@@ -79,10 +80,6 @@ using RunSide = std::function<Result<SideRun>(const Side& side)>;
 struct Repeated {
   double best = 0, median = 0;
 };
-[[nodiscard]] double median(std::vector<double> values);
-[[nodiscard]] double mean(const std::vector<double>& values);
-/// Between ranks, linearly; `share` of 0.99 is p99.
-[[nodiscard]] double quantile(std::vector<double> values, double share);
 [[nodiscard]] Repeated fastest(const std::vector<SideRun>& runs, const std::function<double(const SideRun&)>& rate);
 [[nodiscard]] Repeated shortest(const std::vector<SideRun>& runs, const std::function<double(const SideRun&)>& time);
 

@@ -6,16 +6,10 @@
 #include <cmath>
 #include <optional>
 
+#include "cli/statistics.h"
+
 namespace octavo {
 namespace {
-
-/// As numpy.percentile: linear between the two nearest.
-double quantile(const std::vector<double>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const auto above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
-}
 
 std::optional<double> tpot_of(const TimedAnswer& timed) {
   const StreamedAnswer& answer = timed.answer;
@@ -33,12 +27,11 @@ std::uint64_t input_tokens(const TimedAnswer& timed, const PlannedRequest& asked
 
 }  // namespace
 
-Figure figure_of(std::vector<double> values) {
+Figure figure_of(const std::vector<double>& values) {
   if (values.empty()) return {};
-  std::ranges::sort(values);
   const auto count = static_cast<double>(values.size());
   Figure figure;
-  for (const double value : values) figure.mean += value / count;
+  figure.mean = mean(values);
   for (const double value : values) figure.deviation += (value - figure.mean) * (value - figure.mean) / count;
   figure.deviation = std::sqrt(figure.deviation);
   figure.median = quantile(values, .5), figure.p90 = quantile(values, .9), figure.p99 = quantile(values, .99);
@@ -70,8 +63,8 @@ LoadReport sum_up(const LoadRun& run, const Workload& workload, const ServiceGoa
         keeps(*answer.first_ms, goal.ttft) && keeps(tpot.value_or(0), goal.tpot) && keeps(answer.last_ms, goal.e2e);
     report.good += good ? 1 : 0;
   }
-  report.ttft = figure_of(std::move(ttfts)), report.tpot = figure_of(std::move(tpots));
-  report.itl = figure_of(std::move(itls)), report.e2el = figure_of(std::move(e2els));
+  report.ttft = figure_of(ttfts), report.tpot = figure_of(tpots);
+  report.itl = figure_of(itls), report.e2el = figure_of(e2els);
   return report;
 }
 

@@ -15,7 +15,7 @@ namespace octavo {
 struct Figure {
   double mean = 0, median = 0, deviation = 0, p90 = 0, p99 = 0;
 };
-[[nodiscard]] Figure figure_of(std::vector<double> values);
+[[nodiscard]] Figure figure_of(const std::vector<double>& values);
 
 /// Of the answers that came whole; times in milliseconds.
 struct LoadReport {

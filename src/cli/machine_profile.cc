@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "base/memory.h"
+#include "cli/bench_runs.h"
+#include "cli/model_work.h"
 #include "cli/progress.h"
-#include "cli/requests.h"
 #include "octavo/kernel_bench.h"
 #include "octavo/trace.h"
 
@@ -72,15 +73,9 @@ class StepCollector {
 
   /// `streams` prompts of `prompt` tokens, each answered by `output`. Fails with the first of them that does.
   Result<> run(std::uint32_t streams, std::uint32_t prompt, std::uint32_t output) {
-    std::vector<Request> requests(streams);
-    for (Request& request : requests) {
-      for (std::uint32_t i = 0; i < prompt; ++i) {
-        random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;
-        request.prompt.push_back({static_cast<std::int32_t>((random_ >> 33U) % engine_.report().model.vocab_size)});
-      }
-      request.params.max_tokens = output;
-      request.params.temperature = 0;
-      request.params.ignore_eos = true;
+    std::vector<Request> requests;
+    for (std::uint32_t i = 0; i < streams; ++i) {
+      requests.push_back(bench_request(engine_.report().model, seed_++, prompt, output));
     }
     OCTAVO_TRY(const auto done, engine_.generate(std::move(requests)));
     collect(streams == 1);
@@ -111,7 +106,7 @@ class StepCollector {
   }
 
   Engine& engine_;
-  std::uint64_t last_ = 0, random_ = 0x0c7a50;
+  std::uint64_t last_ = 0, seed_ = 0;
   std::vector<TimedStep> steps_;
 };
 
@@ -143,13 +138,8 @@ std::vector<Shape> shapes_for(const EngineReport& report, double sixty_four) {
 
 /// Of the weights that a token with logits goes through, those of the output head; by their number.
 double head_share(const ModelInfo& model) {
-  double layers = 0;
-  for (const LayerInfo& layer : model.layers) {
-    layers += (2.0 * layer.num_heads + 2.0 * layer.num_kv_heads) * layer.head_dim * model.width +
-              3.0 * model.width * model.ffn_width;
-  }
   const double head = 1.0 * model.vocab_size * model.width;
-  return head / (head + layers);
+  return head / (head + layer_macs(model));
 }
 
 }  // namespace

@@ -48,9 +48,9 @@ Result<> run_plan(const PlanOptions& options) {
   std::optional<LoadPlan> load;
   std::optional<CheckReport> check;
   if (plan.fits && options.check) {
-    OCTAVO_TRY(check, check_plan(what.model, options.engine, options.memory, plan.rss_bytes, options.load));
+    OCTAVO_TRY(check, check_plan(what.model, options.engine, plan.memory_bytes, plan.rss_bytes, options.load));
   } else if (plan.fits && !options.load.workload.empty()) {
-    OCTAVO_TRY(load, plan_load(what.model, options.engine.config, options.memory, options.load));
+    OCTAVO_TRY(load, plan_load(what.model, options.engine.config, plan.memory_bytes, options.load));
   }
   if (options.json) {
     Json json = plan_json(what, plan);

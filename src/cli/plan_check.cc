@@ -9,13 +9,13 @@
 #include <cmath>
 #include <condition_variable>
 #include <ctime>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
 
+#include "base/resident.h"
 #include "cli/load_prompts.h"
 #include "cli/progress.h"
 #include "octavo/trace.h"
@@ -46,14 +46,6 @@ Spectrum spectrum_of(std::vector<double> values) {
   out.p50 = at(.5), out.p90 = at(.9), out.p95 = at(.95), out.p99 = at(.99), out.max = values.back();
   for (int percent = 0; percent <= 100; ++percent) out.percentiles.push_back(at(std::max(percent / 100.0, 1e-9)));
   return out;
-}
-
-std::uint64_t resident_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmRSS:")) return std::stoull(line.substr(6)) * 1024;
-  }
-  return 0;
 }
 
 /// The pool is made resident in the background; on a busy machine that may take its time.
@@ -214,9 +206,8 @@ Result<MeasuredLoad> run_load(Engine& engine, const Workload& workload, std::uin
   return out;
 }
 
-Result<CheckReport> check_plan(const ModelShape& model, const EngineOptions& engine,
-                               std::optional<std::uint64_t> memory, std::uint64_t planned_rss,
-                               const LoadOptions& asked) {
+Result<CheckReport> check_plan(const ModelShape& model, const EngineOptions& engine, std::uint64_t memory,
+                               std::uint64_t planned_rss, const LoadOptions& asked) {
   LoadOptions options = asked;
   if (!options.arrivals.requests && options.duration_s == 0) options.arrivals.requests = kRequests;
   if (options.arrivals.concurrency) {

@@ -52,9 +52,8 @@ struct CheckReport {
 };
 
 /// Loads options' model and runs. `planned_rss`: of the memory plan.
-[[nodiscard]] Result<CheckReport> check_plan(const ModelShape& model, const EngineOptions& engine,
-                                             std::optional<std::uint64_t> memory, std::uint64_t planned_rss,
-                                             const LoadOptions& options);
+[[nodiscard]] Result<CheckReport> check_plan(const ModelShape& model, const EngineOptions& engine, std::uint64_t memory,
+                                             std::uint64_t planned_rss, const LoadOptions& options);
 
 void print_check(const CheckReport& report);
 [[nodiscard]] Json to_json(const CheckReport& report);

@@ -66,7 +66,7 @@ void add_load_options(CLI::App& app, LoadOptions& options) {
   app.add_flag("--what-if", options.what_if, "the same load under other KV types, blocks, memory, batching, policy");
 }
 
-Result<LoadPlan> plan_load(const ModelShape& model, const EngineConfig& engine, std::optional<std::uint64_t> memory,
+Result<LoadPlan> plan_load(const ModelShape& model, const EngineConfig& engine, std::uint64_t memory,
                            const LoadOptions& options) {
   LoadPlan plan;
   OCTAVO_TRY(plan.goal, parse_goal(options.goal));

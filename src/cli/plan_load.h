@@ -38,8 +38,8 @@ struct LoadPlan {
   std::vector<CachePoint> prefix_hits;  // by size of the cache; empty: no prompt shares anything
 };
 
-[[nodiscard]] Result<LoadPlan> plan_load(const ModelShape& model, const EngineConfig& engine,
-                                         std::optional<std::uint64_t> memory, const LoadOptions& options);
+[[nodiscard]] Result<LoadPlan> plan_load(const ModelShape& model, const EngineConfig& engine, std::uint64_t memory,
+                                         const LoadOptions& options);
 
 void print_load(const LoadPlan& plan);
 [[nodiscard]] Json to_json(const LoadPlan& plan);
